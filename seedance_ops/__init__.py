@@ -1,0 +1,3 @@
+"""Make GPU training cheaper, and prove it."""
+
+__version__ = "0.1.0"

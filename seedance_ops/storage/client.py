@@ -1,0 +1,192 @@
+"""The object store as the rest of the package sees it: keys below one location, typed errors, one winner."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from seedance_ops.storage.config import StorageLocation
+from seedance_ops.storage.connection import connect, endpoint_of
+from seedance_ops.storage.errors import (
+    BucketMissing,
+    ObjectExists,
+    ObjectMissing,
+    StorageError,
+    StoreUnreachable,
+)
+from seedance_ops.storage.failures import Place, translate
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_T = TypeVar("_T")
+_DELETE_BATCH = 1000
+_LONGEST_PAUSE_S = 5.0
+
+
+class ObjectStore:
+    """Objects below a location. Keys are relative to its prefix; the client connects on first use.
+
+    Args:
+        location: bucket, prefix and endpoint.
+        patience_s: how long an unreachable store is asked again before ``StoreUnreachable`` is raised.
+    """
+
+    def __init__(self, location: StorageLocation, *, patience_s: float = 0.0) -> None:
+        self.location = location
+        self._patience_s = patience_s
+
+    def child(self, *parts: str) -> ObjectStore:
+        """The same store, further down."""
+        return ObjectStore(self.location.child(*parts), patience_s=self._patience_s)
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False) -> None:
+        """Store an object; with ``if_absent``, raise ``ObjectExists`` where one stands already.
+
+        A conditional put whose answer was lost may have succeeded, and its retry is then refused by its own
+        object. So after a refusal or a lost answer the object is read back: equal content counts as ours.
+        Where a key decides a race, let the content name the writer.
+        """
+        if not if_absent:
+            self._call("write", key, lambda: self._put(key, data))
+            return
+        try:
+            self._call("write", key, lambda: self._put_if_absent(key, data))
+        except (ObjectExists, StoreUnreachable) as error:
+            if not self._holds(key, data, error):
+                raise
+
+    def put_file(self, key: str, path: Path) -> None:
+        """Store a file's content, in parts where it is large."""
+        self._call("write", key, lambda: self._upload(key, path))
+
+    def get(self, key: str) -> bytes:
+        """An object's content; raises ``ObjectMissing``."""
+        return self._call("read", key, lambda: self._read(key))
+
+    def get_file(self, key: str, path: Path) -> None:
+        """Write an object's content to a file; raises ``ObjectMissing``."""
+        self._call("read", key, lambda: self._client.download_file(self._bucket, self._full(key), str(path)))
+
+    def exists(self, key: str) -> bool:
+        """Whether there is an object under the key."""
+        try:
+            self._call(
+                "look up", key, lambda: self._client.head_object(Bucket=self._bucket, Key=self._full(key))
+            )
+        except ObjectMissing:
+            self._require_bucket()
+            return False
+        return True
+
+    def list(self, prefix: str = "") -> list[str]:
+        """All keys that start with a prefix, sorted, relative to the location."""
+        return self._call("list", prefix, lambda: sorted(self._pages(prefix)))
+
+    def delete(self, *keys: str) -> None:
+        """Delete objects; one that is not there is no error."""
+        for start in range(0, len(keys), _DELETE_BATCH):
+            batch = keys[start : start + _DELETE_BATCH]
+            self._call("delete", batch[0], lambda batch=batch: self._delete(batch))  # type: ignore[misc]
+
+    def ensure_bucket(self) -> None:
+        """Create the bucket unless it is there."""
+        try:
+            self._require_bucket()
+        except BucketMissing:
+            self._call("create", None, lambda: self._client.create_bucket(Bucket=self._bucket))
+
+    def probe_conditional_writes(self) -> bool:
+        """Whether the store honours ``If-None-Match``: some compatibles overwrite silently."""
+        key = f".probe/{uuid4().hex}"
+        try:
+            self.put(key, b"first", if_absent=True)
+            self.put(key, b"second", if_absent=True)
+        except ObjectExists:
+            return True
+        finally:
+            self.delete(key)
+        return False
+
+    @cached_property
+    def _client(self) -> S3Client:
+        return connect(self.location)
+
+    @property
+    def _bucket(self) -> str:
+        return self.location.bucket
+
+    def _full(self, key: str) -> str:
+        return f"{self.location.prefix}/{key}" if self.location.prefix else key
+
+    def _put(self, key: str, data: bytes) -> None:
+        self._client.put_object(Bucket=self._bucket, Key=self._full(key), Body=data)
+
+    def _put_if_absent(self, key: str, data: bytes) -> None:
+        self._client.put_object(Bucket=self._bucket, Key=self._full(key), Body=data, IfNoneMatch="*")
+
+    def _upload(self, key: str, path: Path) -> None:
+        with path.open("rb") as file:  # not upload_file: it hides the store's answer in an error of its own
+            self._client.upload_fileobj(file, self._bucket, self._full(key))
+
+    def _read(self, key: str) -> bytes:
+        return self._client.get_object(Bucket=self._bucket, Key=self._full(key))["Body"].read()
+
+    def _holds(self, key: str, data: bytes, reason: StorageError) -> bool:
+        """Whether the object under the key is the one just written; a third one is ``ObjectExists``."""
+        try:
+            present = self.get(key)
+        except StorageError:
+            return False
+        if present != data and isinstance(reason, StoreUnreachable):
+            raise ObjectExists(
+                f"cannot write {self._place(key)}: another object stands there already"
+            ) from reason
+        return present == data
+
+    def _pages(self, prefix: str) -> Iterator[str]:
+        skip = len(self._full(""))
+        paginator = self._client.get_paginator("list_objects_v2")
+        for page in paginator.paginate(Bucket=self._bucket, Prefix=self._full(prefix)):
+            for entry in page.get("Contents", []):
+                yield entry["Key"][skip:]
+
+    def _delete(self, keys: tuple[str, ...]) -> None:
+        objects = [{"Key": self._full(key)} for key in keys]
+        answer = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": objects, "Quiet": True})  # type: ignore[typeddict-item]
+        if failed := answer.get("Errors", []):
+            raise StorageError(
+                f"cannot delete {self._place(keys[0])}: {failed[0].get('Code')} ({len(failed)} keys)"
+            )
+
+    def _require_bucket(self) -> None:
+        try:
+            self._call("find", None, lambda: self._client.head_bucket(Bucket=self._bucket))
+        except ObjectMissing as error:  # a HEAD has no body, so the code says 404 and no more
+            raise BucketMissing(
+                f"bucket {self._bucket!r} does not exist at {self._place(None).endpoint}; create it, or "
+                "correct the URI"
+            ) from error
+
+    def _place(self, key: str | None) -> Place:
+        full = None if key is None else self._full(key)
+        return Place(endpoint_of(self.location) or "AWS", self._bucket, full)
+
+    def _call(self, action: str, key: str | None, request: Callable[[], _T]) -> _T:
+        deadline = time.monotonic() + self._patience_s
+        pause_s = 0.25
+        while True:
+            try:
+                return request()
+            except (BotoCoreError, ClientError) as error:
+                failure = translate(error, self._place(key), action)
+                if not isinstance(failure, StoreUnreachable) or time.monotonic() + pause_s > deadline:
+                    raise failure from error
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

@@ -1,0 +1,65 @@
+"""Whether each gate can be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seedance_ops.jobs.findings import Finding, Path, listed, nearest
+from seedance_ops.jobs.gates import Gate
+from seedance_ops.jobs.metrics import MetricDefinition, metrics_of
+from seedance_ops.jobs.training_job import TrainingJob
+
+_METRIC_SOURCES = (("workload", "quality"), ("workload", "metrics"), ("workload", "runtime"))
+
+
+def gate_findings(job: TrainingJob) -> Iterator[Finding]:
+    """The gates' faults."""
+    metrics = metrics_of(job)
+    for index, gate in enumerate(job.gates):
+        path: Path = ("gates", index)
+        yield from _metric_findings(job, gate, (*path, "metric"), metrics)
+        yield from _variant_findings(job, gate, path)
+
+
+def gate_warnings(job: TrainingJob) -> Iterator[Finding]:
+    """Gates that judge nothing, and variants that nothing judges."""
+    for index, gate in enumerate(job.gates):
+        if not any(gate.applies_to(name) for name in job.variants):
+            yield Finding(("gates", index), "applies to no variant")
+    for name in job.variants:
+        if name != job.baseline and not any(gate.applies_to(name) for gate in job.gates):
+            yield Finding(("variants", name), "no gate judges this variant", at_key=True)
+
+
+def _metric_findings(
+    job: TrainingJob, gate: Gate, path: Path, metrics: dict[str, MetricDefinition]
+) -> Iterator[Finding]:
+    metric = metrics.get(gate.metric)
+    if metric is None:
+        yield Finding(
+            path,
+            "unknown metric",
+            listed(sorted(metrics)),
+            nearest(gate.metric, metrics),
+            reads=_METRIC_SOURCES,
+        )
+    elif metric.source == "session" and job.workload.runtime == "none":
+        known = sorted(name for name, other in metrics.items() if other.source != "session")
+        yield Finding(path, "cannot be measured with runtime: none", listed(known), reads=_METRIC_SOURCES)
+    elif gate.metric == "usd_to_target_quality" and (
+        not job.workload.quality or job.workload.quality.target is None
+    ):
+        yield Finding(path, "needs workload.quality.target", reads=_METRIC_SOURCES)
+
+
+def _variant_findings(job: TrainingJob, gate: Gate, path: Path) -> Iterator[Finding]:
+    named: list[tuple[Path, str]] = [
+        ((*path, "variants", i), name) for i, name in enumerate(gate.variants or ())
+    ]
+    if gate.compared_to is not None:
+        named.append(((*path, "compared_to"), gate.compared_to))
+    for place, name in named:
+        if name not in job.variants:
+            yield Finding(place, "no such variant", listed(job.variants), nearest(name, job.variants))
+    if gate.variants is not None and set(gate.variants) == {gate.compared_to}:
+        yield Finding((*path, "variants"), "compares a variant with itself")

@@ -1,0 +1,137 @@
+"""Whether each variant can run, and does the same work as the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue, ValidationError
+
+from seedance_ops.jobs.dotted import DottedPathError
+from seedance_ops.jobs.explain import explain
+from seedance_ops.jobs.findings import Finding, Path, dotted, listed, nearest
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.jobs.variants import OVERRIDABLE, ResolvedVariant, Treatment
+from seedance_ops.training.compression.config import DenseConfig
+
+_WORK = (("workload", "stop"), ("workload", "batch"), ("num_nodes",), ("resources",), ("workload", "launch"))
+
+
+def variant_findings(job: TrainingJob) -> Iterator[Finding]:
+    """The variants' faults."""
+    resolved: dict[str, ResolvedVariant] = {}
+    for name in job.variants:
+        faults = list(_override_findings(job, name))
+        yield from faults
+        if faults:
+            continue
+        try:
+            resolved[name] = job.resolve(name)
+        except (ValidationError, DottedPathError) as error:
+            yield from _unfit_overrides(job, name, error)
+            continue
+        yield from _strategy_findings(resolved[name])
+    yield from _unequal_work(job, resolved)
+
+
+def variant_warnings(job: TrainingJob) -> Iterator[Finding]:
+    """Strategies without effect, and work that does not divide evenly."""
+    for name in job.variants:
+        variant = job.resolve(name)
+        path: Path = ("variants", name)
+        if not isinstance(variant.compression, DenseConfig) and variant.world_size == 1:
+            yield Finding(
+                (*path, "gradient_compression"), "one process has no gradients to exchange: no effect"
+            )
+        work, steps, batch = variant.work, variant.total_steps, variant.workload.batch
+        if work and steps and batch and work[0] == "samples":
+            per_step = batch.per_rank * variant.world_size
+            if work[1] % per_step:
+                message = f"{work[1]} samples are no multiple of {per_step} per step: {steps} steps take more"
+                yield Finding(path, message, at_key=True)
+
+
+def _override_findings(job: TrainingJob, name: str) -> Iterator[Finding]:
+    for path in job.variants[name].overrides:
+        parts = path.split(".")
+        at: Path = ("variants", name, "set", path)
+        if parts[0] not in OVERRIDABLE:
+            yield Finding(
+                at,
+                "a variant may not change this",
+                allowed=f"paths that start with {listed(OVERRIDABLE)}",
+                suggestion=nearest(parts[0], OVERRIDABLE),
+                at_key=True,
+            )
+        elif parts[:2] == ["workload", "secrets"]:
+            yield Finding(at, "a variant may not change secrets", at_key=True)
+        elif "" in parts:
+            yield Finding(at, "a dotted path with an empty part", at_key=True)
+
+
+def _unfit_overrides(
+    job: TrainingJob, name: str, error: ValidationError | DottedPathError
+) -> Iterator[Finding]:
+    overrides: dict[str, JsonValue] = job.variants[name].overrides
+    base: Path = ("variants", name, "set")
+    if isinstance(error, DottedPathError):
+        yield Finding(base, str(error), at_key=True)
+        return
+    data: JsonValue = {}
+    for path, value in overrides.items():
+        nested: JsonValue = value
+        for part in reversed(path.split(".")):
+            nested = {part: nested}
+        data = _overlay(data, nested)
+    for finding in explain(error, Treatment, data):
+        target = dotted(finding.path)
+        cause = _cause(overrides, target)
+        message = finding.message if cause in (target, None) else f"{target}: {finding.message}"
+        yield Finding((*base, cause) if cause else base, message, finding.allowed, finding.suggestion)
+
+
+def _overlay(lower: JsonValue, upper: JsonValue) -> JsonValue:
+    if not (isinstance(lower, dict) and isinstance(upper, dict)):
+        return upper
+    return {**lower, **{key: _overlay(lower.get(key), value) for key, value in upper.items()}}
+
+
+def _cause(overrides: dict[str, JsonValue], target: str) -> str | None:
+    """The override that lies on, above or below a faulty path."""
+    related = [
+        path
+        for path in overrides
+        if f"{target}.".startswith(f"{path}.") or f"{path}.".startswith(f"{target}.")
+    ]
+    return max(related, key=len, default=None)
+
+
+def _strategy_findings(variant: ResolvedVariant) -> Iterator[Finding]:
+    runtime = ("workload", "runtime")
+    if variant.workload.runtime == "none" and variant.compression != DenseConfig():
+        yield Finding(
+            ("variants", variant.name, "gradient_compression"),
+            "runtime: none runs the program unchanged and cannot apply a strategy",
+            suggestion="use runtime: session, and TrainingSession in the program",
+            reads=(runtime,),
+            at_key=True,
+        )
+
+
+def _unequal_work(job: TrainingJob, resolved: dict[str, ResolvedVariant]) -> Iterator[Finding]:
+    baseline = resolved.get(job.baseline)
+    if job.unequal_work == "allowed" or baseline is None:
+        return
+    for name, variant in resolved.items():
+        if variant.work != baseline.work:
+            yield Finding(
+                ("variants", name),
+                f"does {_amount(variant)}, {job.baseline} does {_amount(baseline)}: costs would not compare",
+                allowed="the same work for every variant",
+                suggestion="stop by samples or tokens, or write `unequal_work: allowed`",
+                reads=(*_WORK, ("variants", job.baseline), ("unequal_work",)),
+                at_key=True,
+            )
+
+
+def _amount(variant: ResolvedVariant) -> str:
+    return " ".join(map(str, reversed(variant.work))) if variant.work else "an undeclared amount of work"

@@ -1,0 +1,112 @@
+"""What must hold between the parts of a job, beyond each value's own bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seedance_ops.jobs.check_gates import gate_findings, gate_warnings
+from seedance_ops.jobs.check_params import param_findings
+from seedance_ops.jobs.check_project import project_findings
+from seedance_ops.jobs.check_schedule import schedule_findings
+from seedance_ops.jobs.check_variants import variant_findings, variant_warnings
+from seedance_ops.jobs.execution import MINIMUM_SEEDS
+from seedance_ops.jobs.findings import Finding
+from seedance_ops.jobs.project import ProjectContext
+from seedance_ops.jobs.training_job import TrainingJob
+
+
+def check(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
+    """Every fault of a job whose single values are valid."""
+    return [
+        *schedule_findings(job),
+        *_workload_findings(job),
+        *variant_findings(job),
+        *gate_findings(job),
+        *param_findings(job),
+        *(project_findings(job, project) if project else ()),
+    ]
+
+
+def warn(job: TrainingJob) -> list[Finding]:
+    """What a person should know about a valid job."""
+    return [*_repeat_warnings(job), *_workload_warnings(job), *variant_warnings(job), *gate_warnings(job)]
+
+
+def _repeat_warnings(job: TrainingJob) -> Iterator[Finding]:
+    if job.repeats.seeds < MINIMUM_SEEDS:
+        yield Finding(
+            ("repeats", "seeds"),
+            f'fewer than {MINIMUM_SEEDS} seeds: the verdict will be "not judgeable"',
+            allowed=f"{MINIMUM_SEEDS} or more for a verdict",
+        )
+
+
+def _workload_findings(job: TrainingJob) -> Iterator[Finding]:
+    workload = job.workload
+    runtime = ("workload", "runtime")
+    for name, value in (("batch", workload.batch), ("stop", workload.stop)):
+        path = ("workload", name)
+        if workload.runtime == "session" and value is None:
+            yield Finding(path, f"required with runtime: session: {name} is missing", reads=(runtime,))
+        if workload.runtime == "none" and value is not None:
+            yield Finding(
+                path,
+                "nothing applies it with runtime: none, which runs the program unchanged",
+                suggestion="say it in args",
+                reads=(runtime,),
+                at_key=True,
+            )
+    if workload.runtime == "session" and workload.launch == "none" and job.world_size > 1:
+        yield Finding(
+            ("workload", "launch"), "a session over several nodes needs launch: torchrun", reads=(runtime,)
+        )
+    yield from _metric_findings(job)
+    for name in workload.env:
+        if name.startswith("SEEDANCE_"):
+            yield Finding(
+                ("workload", "env", name),
+                "SEEDANCE_… variables are set by the launcher from the job",
+                at_key=True,
+            )
+    for name in workload.env.keys() & workload.secrets.keys():
+        yield Finding(("workload", "secrets", name), "stands in env too", at_key=True)
+
+
+def _metric_findings(job: TrainingJob) -> Iterator[Finding]:
+    from seedance_ops.jobs.metrics import BUILT_IN_METRICS
+
+    quality = job.workload.quality
+    seen: set[str] = set()
+    for index, metric in enumerate(job.workload.metrics):
+        path = ("workload", "metrics", index, "name")
+        if metric.name in BUILT_IN_METRICS:
+            yield Finding(path, "this name belongs to a built-in metric")
+        if metric.name in seen:
+            yield Finding(path, "the metric is declared twice")
+        if quality and metric.name == quality.metric and metric.better != quality.better:
+            yield Finding((*path[:-1], "better"), f"workload.quality says {quality.better} for this metric")
+        seen.add(metric.name)
+    if quality and quality.metric in BUILT_IN_METRICS:
+        yield Finding(("workload", "quality", "metric"), "this name belongs to a built-in metric")
+    best = job.checkpoint.keep.best
+    if (
+        best
+        and job.workload.runtime == "session"
+        and best.metric not in {*seen, *([quality.metric] if quality else [])}
+    ):
+        yield Finding(
+            ("checkpoint", "keep", "best", "metric"),
+            "the workload does not declare this metric",
+            suggestion="declare it under workload.quality or workload.metrics",
+            reads=(("workload", "quality"), ("workload", "metrics")),
+        )
+
+
+def _workload_warnings(job: TrainingJob) -> Iterator[Finding]:
+    workload = job.workload
+    if workload.image and "@sha256:" not in workload.image:
+        yield Finding(("workload", "image"), "not pinned by digest: the tag may move between runs")
+    if workload.runtime == "none" and "checkpoint" in job.model_fields_set:
+        yield Finding(("checkpoint",), "nothing applies it with runtime: none", at_key=True)
+    if workload.quality is None:
+        yield Finding(("workload", "quality"), "no quality metric: a cheaper variant may be a worse one")

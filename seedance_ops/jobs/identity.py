@@ -1,0 +1,37 @@
+"""Names and hashes by which a job and each of its launches are known everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+from seedance_ops.jobs.training_job import TrainingJob
+
+_LONGEST_NAME = 63
+_HASH_DIGITS = 12
+
+
+def job_hash(job: TrainingJob, code_sha256: str | None, image: str | None) -> str:
+    """SHA-256 over the job with all its defaults, its code and its image; independent of the YAML's form."""
+    content = {
+        "job": job.model_dump(mode="json", by_alias=True),
+        "code_sha256": code_sha256,
+        "image": image,
+    }
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def launch_name(dag: str, run_id: str, variant: str, seed: int, spec_hash: str, submission: int) -> str:
+    """The launched job's name: an RFC 1035 label of at most 63 characters, readable in front, unique by hash.
+
+    Depends on nothing that moves between tries (map index, try number), so that a retry finds its job.
+    """
+    identity = json.dumps([dag, run_id, variant, seed, spec_hash, submission])
+    digest = hashlib.sha256(identity.encode("utf-8")).hexdigest()[:_HASH_DIGITS]
+    tail = f"s{seed}-{submission}-{digest}"
+    # RFC 1035 wants a letter first; Kubernetes Services, derived from job names, still insist on it.
+    head = re.sub(r"[^a-z0-9]+", "-", f"{dag}-{variant}".lower()).strip("-")
+    head = head if head[:1].isalpha() else f"j-{head}"
+    return f"{head[: _LONGEST_NAME - 1 - len(tail)].strip('-')}-{tail}"

@@ -1,0 +1,160 @@
+"""Load jobs: text → nodes → defaults → model → checks, with every error of a file at once."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from seedance_ops.jobs.checks import check, warn
+from seedance_ops.jobs.errors import JobError, JobErrors, Place
+from seedance_ops.jobs.explain import explain
+from seedance_ops.jobs.findings import Finding
+from seedance_ops.jobs.locate import Source, locate
+from seedance_ops.jobs.merge import merge
+from seedance_ops.jobs.plain import from_plain
+from seedance_ops.jobs.project import ProjectContext
+from seedance_ops.jobs.prune import prune
+from seedance_ops.jobs.secrecy import secret_values
+from seedance_ops.jobs.source_text import check_text, read_text
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.jobs.yaml_nodes import Node, parse_yaml
+
+KINDS: dict[str, type[BaseModel]] = {"TrainingJob": TrainingJob}
+"""Every kind of job, by the word in ``kind:``."""
+
+
+@dataclass(frozen=True)
+class LoadedJob:
+    """A valid job, and where each of its values came from."""
+
+    job: TrainingJob
+    source: Path
+    text: str
+    """The job file's own text."""
+    positions: dict[str, Place]
+    """Dotted path of every written value → its place, in the job file or a ``defaults.yaml``."""
+    warnings: tuple[JobError, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoadedJobs:
+    """What loading several files gave: one broken file does not hide the others."""
+
+    jobs: tuple[LoadedJob, ...]
+    errors: tuple[JobError, ...]
+
+
+def load_job_file(path: Path, *, project: ProjectContext | None = None) -> LoadedJob:
+    """Load one file, by default in the project that surrounds it; raises ``JobErrors``."""
+    return load_job_text(read_text(path), path, project=project or ProjectContext.discover(path.parent))
+
+
+def load_job_text(text: str, source: Path, *, project: ProjectContext | None) -> LoadedJob:
+    """Load a job from its text; ``source`` names it in errors and selects its ``defaults.yaml``.
+
+    Without a project nothing is looked up on disk: neither defaults, entrypoint nor launcher profile.
+    Raises ``JobErrors``.
+    """
+    check_text(text, source)
+    files = [Source(source, text)]
+    root = _mapping(parse_yaml(text, source), source)
+    for defaults in reversed(list(project.defaults_files(source)) if project else []):
+        files.append(Source(defaults, read_text(defaults)))
+        lower = parse_yaml(files[-1].text, defaults)
+        if lower is not None:
+            root = merge(_mapping(lower, defaults), root)
+    job, findings = _validated(root, project)
+    if job is None or findings:
+        raise JobErrors(locate(findings, root, files))
+    return LoadedJob(
+        job=job,
+        source=source,
+        text=text,
+        positions={".".join(map(str, path)): node.place for path, node in root.walk() if path},
+        warnings=tuple(locate(warn(job), root, files)),
+    )
+
+
+def load_jobs(paths: Iterable[Path], *, project: ProjectContext | None = None) -> LoadedJobs:
+    """Load several files; two jobs of one name are an error in both."""
+    jobs: list[LoadedJob] = []
+    errors: list[JobError] = []
+    for path in paths:
+        try:
+            jobs.append(load_job_file(path, project=project))
+        except JobErrors as broken:
+            errors.extend(broken.errors)
+    return LoadedJobs(tuple(jobs), (*errors, *_duplicates(jobs)))
+
+
+def _mapping(root: Node | None, source: Path) -> Node:
+    if root is None:
+        raise JobErrors(
+            [JobError("the file is empty", Place(source, 1, 1), suggestion="start with apiVersion and kind")]
+        )
+    if not isinstance(root.value, dict):
+        raise JobErrors([JobError("a job is a mapping of keys to values", root.place)])
+    return root
+
+
+def _validated(root: Node, project: ProjectContext | None) -> tuple[TrainingJob | None, list[Finding]]:
+    data = root.plain()
+    assert isinstance(data, dict)
+    findings = [_written_secret(path) for path, _ in secret_values(root)]
+    try:
+        job = from_plain(TrainingJob, data)
+    except ValidationError as error:
+        invalid = explain(error, TrainingJob, data)
+        return None, [*findings, *invalid, *_checks_of_the_rest(data, invalid, project)]
+    return job, [*findings, *check(job, project)]
+
+
+def _checks_of_the_rest(
+    data: dict[str, JsonValue], invalid: list[Finding], project: ProjectContext | None
+) -> list[Finding]:
+    """What the checks find in the valid part of a job, as far as it does not rest on the invalid part."""
+    pruned = prune(json.loads(json.dumps(data)))
+    if pruned is None:
+        return []
+    faulty = {finding.path for finding in invalid} | pruned.removed
+
+    def rests_on_a_fault(finding: Finding) -> bool:
+        return any(
+            path[: len(fault)] == fault or fault[: len(path)] == path
+            for path in (finding.path, *finding.reads)
+            for fault in faulty
+        )
+
+    return [finding for finding in check(pruned.job, project) if not rests_on_a_fault(finding)]
+
+
+def _written_secret(path: tuple[str | int, ...]) -> Finding:
+    return Finding(
+        path,
+        "a secret written as a value",
+        allowed="references only",
+        suggestion="move it to workload.secrets, for example `NAME: env:NAME` or `NAME: file:/run/secrets/name`",
+    )
+
+
+def _duplicates(jobs: Iterable[LoadedJob]) -> list[JobError]:
+    by_name: dict[str, dict[Path, LoadedJob]] = defaultdict(dict)
+    for loaded in jobs:
+        by_name[loaded.job.metadata.name][loaded.source.absolute()] = loaded
+    return [
+        JobError(
+            "two jobs of one name",
+            loaded.positions.get("metadata.name"),
+            "metadata.name",
+            name,
+            suggestion=f"rename it; the other stands in {next(str(o.source) for o in same.values() if o is not loaded)}",
+        )
+        for name, same in by_name.items()
+        if len(same) > 1
+        for loaded in same.values()
+    ]

@@ -1,0 +1,112 @@
+"""Give findings their place in the files: line, column, the value as written and the lines around it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seedance_ops.jobs.errors import JobError, Place
+from seedance_ops.jobs.findings import Finding, dotted
+from seedance_ops.jobs.secrecy import MASK, masked_line, masked_value, names_a_secret, secret_values
+from seedance_ops.jobs.yaml_nodes import Node
+
+MOST_ERRORS = 50
+_LONGEST_VALUE = 80
+_LONGEST_LINE = 160
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that a job was read from."""
+
+    path: Path
+    text: str
+    lines: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lines", self.text.splitlines())
+
+
+def locate(findings: Sequence[Finding], root: Node, sources: Iterable[Source]) -> list[JobError]:
+    """The findings as errors, at most ``MOST_ERRORS`` and a word on the rest."""
+    lines = {source.path: source.lines for source in sources}
+    hidden = _lines_of_secrets(root)
+    errors = [_error(finding, root, lines, hidden) for finding in findings[:MOST_ERRORS]]
+    if len(findings) > MOST_ERRORS:
+        errors.append(JobError(f"and {len(findings) - MOST_ERRORS} more errors", root.place))
+    return errors
+
+
+def _error(
+    finding: Finding, root: Node, lines: dict[Path, list[str]], hidden: frozenset[tuple[Path, int]]
+) -> JobError:
+    node, found = _deepest(root, finding.path)
+    complete = found == len(finding.path)
+    place = (node.key_place or node.place) if finding.at_key or not complete else node.place
+    return JobError(
+        message=finding.message,
+        place=place,
+        path=dotted(finding.path),
+        value=_shown(finding, node) if complete else None,
+        allowed=finding.allowed,
+        suggestion=finding.suggestion,
+        context=_context(place, lines.get(place.source, []), hidden),
+    )
+
+
+def _deepest(root: Node, path: tuple[str | int, ...]) -> tuple[Node, int]:
+    """The node at ``path``, or the nearest one above it, and how many steps led there."""
+    node = root
+    for depth, name in enumerate(path):
+        below = dict(node.children()).get(name)
+        if below is None:
+            return node, depth
+        node = below
+    return node, len(path)
+
+
+def _shown(finding: Finding, node: Node) -> str | None:
+    if finding.at_key:
+        return str(finding.path[-1])[:_LONGEST_VALUE]
+    if isinstance(node.value, dict):
+        return None
+    if finding.message.startswith("a secret"):
+        return MASK
+    shown = json.dumps(node.plain(), ensure_ascii=False)
+    shown = shown if len(shown) <= _LONGEST_VALUE else shown[: _LONGEST_VALUE - 1] + "…"
+    return masked_value(finding.path, shown)
+
+
+def _lines_of_secrets(root: Node) -> frozenset[tuple[Path, int]]:
+    spans = [node for _, node in secret_values(root)]
+    spans += [
+        node
+        for path, node in root.walk()
+        if isinstance(node.value, str)
+        and (
+            "secrets" in path[:-1]
+            or any(isinstance(name, str) and names_a_secret(name) for name in path[-1:])
+        )
+    ]
+    return frozenset(
+        (node.place.source, line) for node in spans for line in range(node.place.line, node.end_line + 1)
+    )
+
+
+def _context(
+    place: Place, lines: list[str], hidden: frozenset[tuple[Path, int]]
+) -> tuple[tuple[int, str], ...]:
+    first, last = max(1, place.line - 1), min(len(lines), place.line + 1)
+    return tuple(
+        (number, _line(lines[number - 1], hide=(place.source, number) in hidden))
+        for number in range(first, last + 1)
+    )
+
+
+def _line(line: str, *, hide: bool) -> str:
+    if hide:
+        key, colon, _ = line.partition(":")
+        line = f"{key}: {MASK}" if colon else MASK
+    return masked_line(line)[:_LONGEST_LINE]

@@ -1,0 +1,65 @@
+"""``kind: TrainingJob``: train variants against each other, and accept what is cheaper and no worse."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Literal
+
+from pydantic import Field
+
+from seedance_ops.jobs.dotted import set_value
+from seedance_ops.jobs.execution import Limits, Repeats
+from seedance_ops.jobs.gates import Gate
+from seedance_ops.jobs.metadata import Metadata, Schedule
+from seedance_ops.jobs.names import Name
+from seedance_ops.jobs.plain import from_plain
+from seedance_ops.jobs.variants import OVERRIDABLE, ResolvedVariant, Treatment, Variant
+from seedance_ops.storage.config import StorageLocation
+
+
+class TrainingJob(Treatment):
+    """One workload, several variants of it, and the gates that decide between them."""
+
+    api_version: Literal["seedance.ops/v1"] = Field(alias="apiVersion")
+    """Version of the job language."""
+    kind: Literal["TrainingJob"]
+    metadata: Metadata
+    """What the job is called and whose it is."""
+    schedule: Schedule | None = None
+    """When it runs by itself; absent: when triggered."""
+    variants: dict[Name, Variant] = Field(min_length=1)
+    """What is tried, by name, in the order of the report; ``{}`` is the workload as it stands."""
+    repeats: Repeats = Repeats()
+    """How often each variant runs."""
+    gates: tuple[Gate, ...] = ()
+    """What must hold of a variant."""
+    accept: Literal["any", "all", "report"] = "any"
+    """``any``: the run succeeds when some variant passes its gates; ``all``; ``report``: a rejection fails nothing."""
+    params: tuple[str, ...] = ()
+    """Dotted paths that the trigger form and ``--set`` may change for one run."""
+    unequal_work: Literal["refused", "allowed"] = "refused"
+    """Whether variants may do different amounts of work."""
+    storage: StorageLocation | None = None
+    """Where the runs' tables and checkpoints go; default: the deployment's own location."""
+    limits: Limits = Limits()
+    """Bounds on one launch."""
+
+    @property
+    def baseline(self) -> str:
+        """The variant others are described against: ``baseline``, else the first."""
+        return "baseline" if "baseline" in self.variants else next(iter(self.variants))
+
+    def resolve(self, variant: str) -> ResolvedVariant:
+        """One variant with its overrides applied.
+
+        Raises ``KeyError`` for an unknown name, and ``pydantic.ValidationError`` or ``DottedPathError``
+        where an override does not fit; a job from the loader has been checked against the latter two.
+        """
+        chosen = self.variants[variant]
+        settings = self.model_dump(mode="json", by_alias=True, exclude_unset=True, include=set(OVERRIDABLE))
+        for path, value in chosen.overrides.items():
+            set_value(settings, path, copy.deepcopy(value))
+        resolved: dict[str, Any] = {**settings, "name": variant}
+        if chosen.gradient_compression is not None:
+            resolved["compression"] = chosen.gradient_compression.model_dump(mode="json")
+        return from_plain(ResolvedVariant, resolved)

@@ -1,0 +1,1 @@
+"""What a run cost, and per unit of what."""

@@ -1,0 +1,1 @@
+"""Engines that run a job, behind one protocol."""

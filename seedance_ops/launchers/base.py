@@ -11,7 +11,9 @@ from typing import Literal, Protocol
 
 from pydantic import Field, JsonValue
 
+from seedance_ops.storage.config import StorageLocation
 from seedance_ops.strict_model import StrictModel
+from seedance_ops.training.plan import LaunchPlan
 
 
 class LaunchState(StrEnum):
@@ -44,6 +46,15 @@ class FailureKind(StrEnum):
     PROGRAM = "program"
 
 
+class CodeArchive(StrictModel):
+    """The workload's folder as it was when the run was planned."""
+
+    location: StorageLocation
+    key: str
+    """Relative to the location."""
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
 class LaunchSpec(StrictModel):
     """One job to launch: complete, without secrets."""
 
@@ -55,16 +66,14 @@ class LaunchSpec(StrictModel):
     env: dict[str, str] = {}
     secrets: dict[str, str] = {}
     """Variable → reference (``env:NAME`` or ``file:PATH``); resolved where the job starts."""
-    code_uri: str | None = None
-    """``s3://…`` archive that is unpacked into the working directory."""
-    code_sha256: str | None = None
+    code: CodeArchive | None = None
+    """What is unpacked into the working directory; ``None`` where an image holds the code."""
     num_nodes: int = Field(default=1, ge=1)
     processes_per_node: int = Field(ge=1)
     accelerator: str = "cpu"
-    plan_json: str | None = None
-    """A ``LaunchPlan``; ``None`` for ``runtime: none``."""
-    storage_env: dict[str, str] = {}
-    """Endpoint and region for the job's own store client; no credentials."""
+    runtime: Literal["session", "none"] = "session"
+    """Whether the command reads the plan itself, or is any program whose results the wrapper uploads."""
+    plan: LaunchPlan
 
 
 class LaunchHandle(StrictModel):
@@ -89,6 +98,9 @@ class LaunchStatus(StrictModel):
     ended_at_s: float | None = None
     exit_codes: dict[str, int] = {}
     """Exit code by rank, or under ``"job"`` where the engine tells no more."""
+    mean_cpu_utilisation: float | None = None
+    """Share of the machine's cores that the job's processes kept busy, 0 … 1."""
+    peak_memory_bytes: int | None = None
 
 
 class LogChunk(StrictModel):

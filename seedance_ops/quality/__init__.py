@@ -1,0 +1,1 @@
+"""Gates, judged by Great Expectations."""

@@ -26,11 +26,12 @@ import psutil
 from pydantic import ValidationError
 
 from seedance_ops.strict_model import StrictModel
+from seedance_ops.whole_file import write_whole
 
 _SERVICES = ("master", "volume", "filer", "s3")
 _GRPC_OFFSET = 10_000
 _START_TIMEOUT_S = 90.0
-_STOP_TIMEOUT_S = 20.0
+_STOP_TIMEOUT_S = 4.0
 
 
 class EmbeddedStoreError(RuntimeError):
@@ -132,7 +133,7 @@ class EmbeddedStore:
         for folder in ("data", "logs"):
             (self._home / folder).mkdir(exist_ok=True)
         identities = self._home / "identities.json"
-        _write_private(identities, json.dumps(_identities(record)))
+        write_whole(identities, json.dumps(_identities(record)))
         with self.log_file.open("ab") as log:
             child = subprocess.Popen(
                 _command(self._home, identities, record.ports),
@@ -156,7 +157,7 @@ class EmbeddedStore:
         raise EmbeddedStoreError(f"the embedded store {why}; its log is {self.log_file}")
 
     def _write(self, record: StoreRecord) -> None:
-        _write_private(self._record_file, record.model_dump_json(indent=2))
+        write_whole(self._record_file, record.model_dump_json(indent=2))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -263,6 +264,8 @@ def _answers(endpoint_url: str) -> bool:
 
 
 def _stop(process: psutil.Process) -> None:
+    # The volume server has closed its files within a second; what then lingers for a quarter of a minute
+    # are gRPC streams between the server's own parts, which nobody needs to see end.
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(_STOP_TIMEOUT_S)
@@ -278,13 +281,3 @@ def _poll(condition: Callable[[], bool], timeout_s: float) -> bool:
             return True
         time.sleep(0.1)
     return condition()
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Replace a file atomically, readable by its owner only."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)

@@ -74,5 +74,5 @@ def test_keys_are_readable_by_their_owner_only(embedded: EmbeddedStore, tmp_path
 
 def test_a_record_that_is_not_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "store.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(EmbeddedStoreError, match="store.json"):
+    with pytest.raises(EmbeddedStoreError, match=r"store\.json"):
         EmbeddedStore(tmp_path).up()

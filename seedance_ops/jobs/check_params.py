@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seedance_ops.jobs.findings import Finding, listed, nearest
-from seedance_ops.jobs.param_forms import UnfitParam, param_schema
+from seedance_ops.jobs.param_forms import UnfitParamError, param_schema
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import flatten
 
@@ -18,7 +18,7 @@ def param_findings(job: TrainingJob) -> Iterator[Finding]:
             continue
         try:
             param_schema(job, path)
-        except UnfitParam as unfit:
+        except UnfitParamError as unfit:
             known = list(flatten(job.model_dump(mode="json", by_alias=True))) if unfit.unknown else []
             yield Finding(
                 ("params", index),

@@ -72,7 +72,7 @@ class JobError:
         }
 
 
-class JobErrors(Exception):
+class JobErrors(Exception):  # noqa: N818 (it holds several)
     """All faults of a job at once, in the order of the file."""
 
     def __init__(self, errors: Iterable[JobError]) -> None:

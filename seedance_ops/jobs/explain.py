@@ -16,7 +16,7 @@ from seedance_ops.jobs.variants import UNAVAILABLE_STRATEGIES
 UNAVAILABLE_JOB_KINDS = ("Benchmark", "ClusterStudy", "Audit")
 _PATTERN_RULES = {
     NAME_PATTERN: NAME_RULE,
-    r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\x00-\x1f]+)$": "a reference: env:NAME or file:/path, never the secret",
+    r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\x00-\x1f]+)$": "env:NAME or file:/path, never the secret itself",
     r"^[A-Za-z][A-Za-z0-9._-]{0,39}:[1-9][0-9]{0,3}$": "kind:count, for example H100:8 or cpu:2",
     r"^[1-9][0-9]*(Ki|Mi|Gi)$": "a size such as 512Mi or 16Gi",
     r"^[a-z][a-z0-9_]{0,62}$": "lower-case letters, digits and underscores, starting with a letter",
@@ -47,13 +47,12 @@ def data_path(location: Path, data: JsonValue) -> Path:
 
 def _steps(location: Path, data: JsonValue) -> Iterator[tuple[str | int, JsonValue]]:
     for name in location:
-        if isinstance(data, dict) and isinstance(name, str) and name in data:
-            data = data[name]
+        if isinstance(data, dict) and name in data:
+            data = data[str(name)]
+            yield name, data
         elif isinstance(data, list) and isinstance(name, int) and name < len(data):
             data = data[name]
-        else:
-            continue
-        yield name, data
+            yield name, data
 
 
 def _value_at(path: Path, data: JsonValue) -> JsonValue:
@@ -102,7 +101,7 @@ def _missing_key(detail: Any, model: type[BaseModel], path: Path, _: JsonValue) 
     return Finding((*path, key), f"required key {key} is missing", allowed=described_by(model, detail["loc"]))
 
 
-def _literal(detail: Any, model: type[BaseModel], path: Path, value: JsonValue) -> Finding:
+def _literal(detail: Any, _: type[BaseModel], path: Path, value: JsonValue) -> Finding:
     expected = str(detail["ctx"]["expected"])
     if path[-1:] == ("kind",) and value in (*UNAVAILABLE_KINDS, *UNAVAILABLE_JOB_KINDS):
         return Finding(path, f"{value} is not yet available", allowed=expected.replace("'", ""))
@@ -110,7 +109,7 @@ def _literal(detail: Any, model: type[BaseModel], path: Path, value: JsonValue) 
     return Finding(path, "not one of the allowed values", listed(choices), nearest(value, choices))
 
 
-def _tag(detail: Any, model: type[BaseModel], path: Path, value: JsonValue) -> Finding:
+def _tag(detail: Any, _: type[BaseModel], path: Path, value: JsonValue) -> Finding:
     key = str(detail["ctx"]["discriminator"]).strip("'")
     choices = str(detail["ctx"].get("expected_tags", "")).replace("'", "").split(", ")
     if not isinstance(value, dict):
@@ -124,7 +123,7 @@ def _tag(detail: Any, model: type[BaseModel], path: Path, value: JsonValue) -> F
     )
 
 
-def _pattern(detail: Any, model: type[BaseModel], path: Path, value: JsonValue) -> Finding:
+def _pattern(detail: Any, model: type[BaseModel], path: Path, _: JsonValue) -> Finding:
     is_key = detail["loc"][-1:] == ("[key]",)
     pattern = detail.get("ctx", {}).get("pattern", "")
     rule = _PATTERN_RULES.get(pattern) or described_by(model, detail["loc"]) or f"the pattern {pattern}"
@@ -133,7 +132,7 @@ def _pattern(detail: Any, model: type[BaseModel], path: Path, value: JsonValue) 
     )
 
 
-def _mapping(detail: Any, model: type[BaseModel], path: Path, value: JsonValue) -> Finding:
+def _mapping(detail: Any, model: type[BaseModel], path: Path, _: JsonValue) -> Finding:
     keys = allowed_keys(model, detail["loc"])
     return Finding(path, "must be a mapping", allowed=f"the keys {listed(keys)}" if keys else None)
 

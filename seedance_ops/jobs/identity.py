@@ -23,7 +23,7 @@ def job_hash(job: TrainingJob, code_sha256: str | None, image: str | None) -> st
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
-def launch_name(dag: str, run_id: str, variant: str, seed: int, spec_hash: str, submission: int) -> str:
+def launch_name(*, dag: str, run_id: str, variant: str, seed: int, spec_hash: str, submission: int) -> str:
     """The launched job's name: an RFC 1035 label of at most 63 characters, readable in front, unique by hash.
 
     Depends on nothing that moves between tries (map index, try number), so that a retry finds its job.

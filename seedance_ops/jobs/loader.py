@@ -138,7 +138,7 @@ def _written_secret(path: tuple[str | int, ...]) -> Finding:
         path,
         "a secret written as a value",
         allowed="references only",
-        suggestion="move it to workload.secrets, for example `NAME: env:NAME` or `NAME: file:/run/secrets/name`",
+        suggestion="move it to workload.secrets, as `NAME: env:NAME` or `NAME: file:/run/secrets/name`",
     )
 
 
@@ -152,9 +152,10 @@ def _duplicates(jobs: Iterable[LoadedJob]) -> list[JobError]:
             loaded.positions.get("metadata.name"),
             "metadata.name",
             name,
-            suggestion=f"rename it; the other stands in {next(str(o.source) for o in same.values() if o is not loaded)}",
+            suggestion=f"rename one; the name stands also in {other.source}",
         )
         for name, same in by_name.items()
-        if len(same) > 1
         for loaded in same.values()
+        for other in [next((job for job in same.values() if job is not loaded), None)]
+        if other is not None
     ]

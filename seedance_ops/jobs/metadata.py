@@ -19,12 +19,12 @@ class Metadata(StrictModel):
     """Identity and ownership."""
 
     name: Name
-    """Unique in the project: lower-case letters, digits, hyphens; names the DAG and the object-store prefix."""
+    """Unique in the project: lower-case letters, digits, hyphens; names DAG and object prefix."""
     owner: str | None = Field(default=None, min_length=1, max_length=100)
     """Person or team that answers for the job."""
     description: str | None = Field(default=None, max_length=1000)
     """One sentence for whoever finds the job in a list."""
-    labels: dict[LabelKey, LabelValue] = {}
+    labels: dict[LabelKey, LabelValue] = Field(default={})
     """Kubernetes-style labels, stamped on every launched job and table."""
 
 

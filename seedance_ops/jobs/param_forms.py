@@ -29,7 +29,7 @@ FIXED = (
 ParamSchema = dict[str, JsonValue]
 
 
-class UnfitParam(ValueError):
+class UnfitParamError(ValueError):
     """A path that a trigger form cannot offer."""
 
     def __init__(self, message: str, *, unknown: bool = False) -> None:
@@ -44,19 +44,19 @@ def param_schemas(job: TrainingJob) -> dict[str, ParamSchema]:
 
 
 def param_schema(job: TrainingJob, path: str) -> ParamSchema:
-    """One path's schema; raises ``UnfitParam``."""
+    """One path's schema; raises ``UnfitParamError``."""
     if any(f"{path}.".startswith(f"{fixed}.") for fixed in FIXED):
-        raise UnfitParam("a run may not change this")
+        raise UnfitParamError("a run may not change this")
     owner: Any = job
     names = path.split(".")
     for depth, name in enumerate(names[:-1]):
         owner = _part(owner, name, ".".join(names[: depth + 1]))
     value = _part(owner, names[-1], path)
     if isinstance(value, BaseModel | dict):
-        raise UnfitParam("not a single value: name one of its keys", unknown=True)
+        raise UnfitParamError("not a single value: name one of its keys", unknown=True)
     schema = _field_schema(owner, names[-1]) if isinstance(owner, BaseModel) else _value_schema(value)
     if "const" in schema:
-        raise UnfitParam("a run may not change the kind of a block")
+        raise UnfitParamError("a run may not change the kind of a block")
     plain: JsonValue = list(value) if isinstance(value, tuple) else value
     return {**_with_null(schema, plain), "default": plain, "title": path}
 
@@ -70,7 +70,7 @@ def _part(owner: Any, name: str, path: str) -> Any:
         return owner[name]
     elif isinstance(owner, tuple | list) and name.isascii() and name.isdigit() and int(name[:6]) < len(owner):
         return owner[int(name[:6])]
-    raise UnfitParam(f"there is no {path} in this job", unknown=True)
+    raise UnfitParamError(f"there is no {path} in this job", unknown=True)
 
 
 def _field_schema(owner: BaseModel, name: str) -> ParamSchema:

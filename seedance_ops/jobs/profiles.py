@@ -20,7 +20,7 @@ class LocalProfile(StrictModel):
     """Jobs that may run at the same time; 1 keeps time measurements undisturbed."""
     price: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")
     """Key of an entry in ``include/catalog/prices.yaml``; there is no default price."""
-    env: dict[VariableName, str] = {}
+    env: dict[VariableName, str] = Field(default={})
     """Environment of every job on this launcher; a job's own ``env`` wins."""
 
 

@@ -52,10 +52,8 @@ class ProjectContext:
         """The ``defaults.yaml`` that apply to a job file, outermost first."""
         folder = job_file.absolute().parent
         chain = [folder, *folder.parents]
-        if self.jobs_folder in chain:
-            chain = chain[: chain.index(self.jobs_folder) + 1]
-        else:
-            chain = [folder]
+        inside = self.jobs_folder in chain
+        chain = chain[: chain.index(self.jobs_folder) + 1] if inside else [folder]
         for candidate in reversed(chain):
             if (candidate / DEFAULTS_FILE).is_file():
                 yield candidate / DEFAULTS_FILE

@@ -57,7 +57,7 @@ def _cut(data: dict[str, JsonValue], path: Path) -> Path:
     parents: list[JsonValue] = [data]
     for name in path[:-1]:
         place = parents[-1]
-        below = place[name] if isinstance(place, dict | list) else None  # type: ignore[call-overload,index]
+        below = place[name] if isinstance(place, dict | list) else None  # type: ignore[index]
         parents.append(below)
     while path:
         place, name = parents.pop(), path[-1]

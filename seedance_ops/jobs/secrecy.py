@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from seedance_ops.jobs.yaml_nodes import Node
 
 MASK = "***"
 _SECRET_WORDS = frozenset(
-    "password passwd passphrase pwd secret secrets token key apikey credential credentials pat auth".split()
+    {"password", "passwd", "passphrase", "pwd", "secret", "secrets", "token", "key", "apikey"}
+    | {"credential", "credentials", "pat", "auth"}
 )
 _HARMLESS = re.compile(
     r"(^|_)((eos|bos|pad|unk|mask|sep|cls|special|stop|start|end)_token"
@@ -63,7 +65,7 @@ def _named_by_its_place(path: tuple[str | int, ...], value: str) -> bool:
 def _after_an_option(
     path: tuple[str | int, ...], items: list[Node]
 ) -> Iterator[tuple[tuple[str | int, ...], Node]]:
-    for index, (option, value) in enumerate(zip(items, items[1:], strict=False), start=1):
+    for index, (option, value) in enumerate(pairwise(items), start=1):
         if not (isinstance(option.value, str) and isinstance(value.value, str)):
             continue
         if option.value.startswith("-") and "=" not in option.value and not value.value.startswith("-"):

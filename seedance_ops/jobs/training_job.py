@@ -34,7 +34,7 @@ class TrainingJob(Treatment):
     gates: tuple[Gate, ...] = ()
     """What must hold of a variant."""
     accept: Literal["any", "all", "report"] = "any"
-    """``any``: the run succeeds when some variant passes its gates; ``all``; ``report``: a rejection fails nothing."""
+    """``any``: the run succeeds when some variant passes its gates; ``all``; ``report``: never fails."""
     params: tuple[str, ...] = ()
     """Dotted paths that the trigger form and ``--set`` may change for one run."""
     unequal_work: Literal["refused", "allowed"] = "refused"

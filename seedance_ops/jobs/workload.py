@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from seedance_ops.jobs.names import ArgumentName, MetricName, RelativePath, VariableName
+from seedance_ops.jobs.names import ArgumentName, MetricName, Name, RelativePath, VariableName
 from seedance_ops.strict_model import StrictModel
 from seedance_ops.training.config import BatchConfig, QualityConfig, StopCondition
 
@@ -59,16 +59,16 @@ class Workload(StrictModel):
     """Python file, relative to ``workdir``: shorthand for ``command: [python, FILE]``."""
     command: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(default=None, min_length=1)
     """Program and its first arguments; no shell reads it."""
-    args: dict[ArgumentName, ArgumentValue] = {}
+    args: dict[ArgumentName, ArgumentValue] = Field(default={})
     """Options: ``layers: 2`` → ``--layers 2``; true → ``--flag``; false or null omitted; a list repeats."""
-    env: dict[VariableName, str] = {}
+    env: dict[VariableName, str] = Field(default={})
     """Environment variables; never secrets."""
-    secrets: dict[VariableName, SecretReference] = {}
+    secrets: dict[VariableName, SecretReference] = Field(default={})
     """Environment variables by reference: ``env:NAME`` or ``file:/path``, read where the job starts."""
     image: str | None = Field(default=None, pattern=r"^[a-z0-9][A-Za-z0-9._/:@-]{0,399}$")
     """Container image, best pinned by digest (``…@sha256:…``); launchers without containers refuse it."""
     workdir: RelativePath | None = None
-    """Folder of the project that is archived and becomes the working directory; default: the project's root."""
+    """Folder of the project that becomes the working directory; default: the project's root."""
     code: GitCode | None = None
     """Code from git instead of ``workdir``."""
     launch: Literal["torchrun", "none"] = "torchrun"
@@ -81,7 +81,7 @@ class Workload(StrictModel):
     """How much work a run does; needed with ``runtime: session``."""
     quality: QualityConfig | None = None
     """The metric by which a variant must not get worse."""
-    inputs: dict[Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,48}[a-z0-9])?$")], InputData] = {}
+    inputs: dict[Name, InputData] = Field(default={})
     """Data sets by name."""
     metrics: tuple[UserMetric, ...] = ()
     """Further metrics the program reports."""

@@ -36,7 +36,7 @@ _WORDS: dict[str, bool | None] = {
 class Node:
     """A value with its place; for a value in a mapping, the place of its key too."""
 
-    value: str | int | float | bool | None | dict[str, Node] | list[Node]
+    value: str | int | float | bool | dict[str, Node] | list[Node] | None
     place: Place
     end_line: int
     key_place: Place | None = None
@@ -92,6 +92,14 @@ def _syntax_error(error: yaml.MarkedYAMLError, source: Path) -> JobError:
     return JobError(f"not YAML: {problem}{context}", place)
 
 
+def _line(mark: Any) -> int:
+    return int(mark.line) + 1  # marks count from 0; every event of a text has them
+
+
+def _column(mark: Any) -> int:
+    return int(mark.column) + 1
+
+
 class _Reader:
     """One pass over the parser's events; collects what is refused and reads on."""
 
@@ -119,7 +127,7 @@ class _Reader:
         self.errors.append(JobError(message, self._place(event), suggestion=suggestion))
 
     def _place(self, event: yaml.Event) -> Place:
-        return Place(self.source, event.start_mark.line + 1, event.start_mark.column + 1)
+        return Place(self.source, _line(event.start_mark), _column(event.start_mark))
 
     def _node(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Node:
         if depth > MAXIMUM_DEPTH:
@@ -137,6 +145,7 @@ class _Reader:
             return self._mapping(event, events, depth)
         if isinstance(event, yaml.SequenceStartEvent):
             return self._sequence(event, events, depth)
+        assert isinstance(event, yaml.ScalarEvent)
         return self._leaf(event, self._scalar(event))
 
     def _refuse_tag(self, event: yaml.Event) -> None:
@@ -146,7 +155,7 @@ class _Reader:
             self._refuse(event, f"tag {shown}: tags are not read", "write the plain value")
 
     def _leaf(self, event: yaml.Event, value: str | float | bool | None) -> Node:  # noqa: FBT001
-        return Node(value, self._place(event), event.end_mark.line + 1)
+        return Node(value, self._place(event), _line(event.end_mark))
 
     def _sequence(self, start: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Node:
         items: list[Node] = []
@@ -154,7 +163,7 @@ class _Reader:
         while not isinstance(event, yaml.SequenceEndEvent):
             items.append(self._node(event, events, depth + 1))
             event = next(events)
-        return Node(items, self._place(start), event.end_mark.line + 1)
+        return Node(items, self._place(start), _line(event.end_mark))
 
     def _mapping(self, start: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Node:
         entries: dict[str, Node] = {}
@@ -175,7 +184,7 @@ class _Reader:
             else:
                 entries[key.value] = Node(value.value, value.place, value.end_line, key.place)
             event = next(events)
-        return Node(entries, self._place(start), event.end_mark.line + 1)
+        return Node(entries, self._place(start), _line(event.end_mark))
 
     def _scalar(self, event: yaml.ScalarEvent) -> str | float | bool | None:
         text = str(event.value)

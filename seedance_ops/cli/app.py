@@ -1,0 +1,55 @@
+"""Find the module of the command that was asked for; import no other."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+COMMANDS = {
+    "validate": "seedance_ops.cli.validate",
+    "schema": "seedance_ops.cli.schema",
+    "list": "seedance_ops.cli.list_jobs",
+    "show": "seedance_ops.cli.show",
+}
+"""Command → its module. Each module has ``app``, a ``typer.Typer`` with one command or several."""
+
+
+class LazyCommands(TyperGroup):
+    """A group whose commands are imported when they are used, so that none pays for another."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Every command, in the order of ``COMMANDS``."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, or ``None`` for an unknown name."""
+        del ctx
+        module = COMMANDS.get(cmd_name)
+        if module is None:
+            return None
+        command = typer.main.get_command(importlib.import_module(module).app)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    cls=LazyCommands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Make GPU training cheaper, and prove it.",
+)
+
+
+@app.callback()
+def _root() -> None:
+    """Make GPU training cheaper, and prove it."""
+
+
+def main() -> None:
+    """Entry point of ``seedance``."""
+    app(prog_name="seedance")

@@ -1,0 +1,48 @@
+"""``seedance validate FILE…``: every error of every file, exit code 0 or 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from seedance_ops.cli.output import JsonOption, print_json
+
+app = typer.Typer()
+
+
+@app.command()
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Job files.", show_default=False)],
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Check job files; prints every error with its place, and exits 1 if there is one."""
+    from seedance_ops.jobs.loader import load_jobs
+
+    loaded = load_jobs(files)
+    warnings = [warning for job in loaded.jobs for warning in job.warnings]
+    if as_json:
+        print_json(
+            {
+                "valid": not loaded.errors,
+                "jobs": [{"name": job.job.metadata.name, "file": str(job.source)} for job in loaded.jobs],
+                "errors": [error.to_json() for error in loaded.errors],
+                "warnings": [warning.to_json() for warning in warnings],
+            }
+        )
+    else:
+        for warning in warnings:
+            typer.echo(f"warning: {warning.render()}", err=True)
+        for error in loaded.errors:
+            typer.echo(f"error: {error.render()}", err=True)
+        broken = {error.place.source for error in loaded.errors if error.place}
+        for job in loaded.jobs:
+            if job.source not in broken:
+                typer.echo(f"{job.source}: valid ({_size(len(job.job.variants), job.job.repeats.seeds)})")
+    raise typer.Exit(1 if loaded.errors else 0)
+
+
+def _size(variants: int, seeds: int) -> str:
+    return f"{variants} variant{'s' * (variants != 1)} × {seeds} seed{'s' * (seeds != 1)}"

@@ -1,0 +1,84 @@
+"""What one run of a job consists of: the job as it was, and every training it needs, in order."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from typing import Literal
+
+from pydantic import Field
+
+from seedance_ops.jobs.profiles import LauncherProfile
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.strict_model import StrictModel
+
+RESERVED = "_run"
+"""Folder for what belongs to the run as a whole; no variant can be called so."""
+
+
+class PlannedRun(StrictModel):
+    """One training: a variant under one seed, at its place in the order."""
+
+    variant: str
+    seed: int
+    order: int = Field(ge=0)
+
+
+class CodeVersion(StrictModel):
+    """The archive of the workload's folder that every launch unpacks."""
+
+    key: str
+    sha256: str
+
+
+class RunManifest(StrictModel):
+    """``_run/manifest.json``: written by ``plan``, read by every later stage."""
+
+    schema_version: Literal[1] = 1
+    job: TrainingJob
+    job_hash: str
+    source: str
+    """The job file's path, relative to its project."""
+    run_id: str
+    """Airflow's."""
+    runs: tuple[PlannedRun, ...]
+    profiles: dict[str, LauncherProfile]
+    """Launcher profile by variant, as it stood when the run was planned."""
+    code: CodeVersion | None = None
+    overrides: dict[str, str | int | float | bool | None] = {}
+    """What the trigger form or ``--set`` changed."""
+    planned_at_s: float
+
+
+def plan_runs(job: TrainingJob, run_id: str) -> tuple[PlannedRun, ...]:
+    """Every variant under every seed.
+
+    ``order: randomised`` interleaves the variants in random order within each seed, so that a machine that
+    drifts during the run drifts for all of them; the order follows from the run id alone, and so survives
+    retries and cleared tasks.
+    """
+    generator = random.Random(hashlib.sha256(run_id.encode()).digest())  # noqa: S311 - an order, not a secret
+    pairs: list[tuple[str, int]] = []
+    for seed in job.repeats.seed_values:
+        block = [(variant, seed) for variant in job.variants]
+        if job.repeats.order == "randomised":
+            generator.shuffle(block)
+        pairs += block
+    return tuple(
+        PlannedRun(variant=variant, seed=seed, order=order) for order, (variant, seed) in enumerate(pairs)
+    )
+
+
+def run_key(run_id: str) -> str:
+    """A run id as a path segment of an object key; two ids never share one."""
+    safe = re.sub(r"[^A-Za-z0-9._-]", "-", run_id)
+    return safe if safe == run_id else f"{safe[:150]}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"
+
+
+def training_prefix(variant: str, seed: int, take: int) -> str:
+    """Where one training's tables and checkpoints stand below the run.
+
+    A retry continues the same take. A new take begins when somebody clears a training that had finished.
+    """
+    return f"{variant}/seed-{seed}/take-{take}"

@@ -20,8 +20,10 @@ def validate(
 ) -> None:
     """Check job files; prints every error with its place, and exits 1 if there is one."""
     from seedance_ops.jobs.loader import load_jobs
+    from seedance_ops.jobs.project import DEFAULTS_FILE
 
-    loaded = load_jobs(files)
+    # So that `validate include/jobs/*.yaml` works: defaults are checked with the jobs they apply to.
+    loaded = load_jobs(file for file in files if file.name != DEFAULTS_FILE)
     warnings = [warning for job in loaded.jobs for warning in job.warnings]
     if as_json:
         print_json(

@@ -137,6 +137,13 @@ def _mapping(detail: Any, model: type[BaseModel], path: Path, _: JsonValue) -> F
     return Finding(path, "must be a mapping", allowed=f"the keys {listed(keys)}" if keys else None)
 
 
+def _too_short(detail: Any, model: type[BaseModel], path: Path, _: JsonValue) -> Finding:
+    least = detail["ctx"]["min_length"]
+    return Finding(
+        path, f"needs at least {least} entr{'y' if least == 1 else 'ies'}", described_by(model, detail["loc"])
+    )
+
+
 _EXPLAINERS: dict[str, Callable[[Any, type[BaseModel], Path, JsonValue], Finding]] = {
     "extra_forbidden": _unknown_key,
     "missing": _missing_key,
@@ -147,4 +154,5 @@ _EXPLAINERS: dict[str, Callable[[Any, type[BaseModel], Path, JsonValue], Finding
     "model_type": _mapping,
     "model_attributes_type": _mapping,
     "dict_type": _mapping,
+    "too_short": _too_short,
 }

@@ -44,7 +44,9 @@ def _error(
 ) -> JobError:
     node, found = _deepest(root, finding.path)
     complete = found == len(finding.path)
-    place = (node.key_place or node.place) if finding.at_key or not complete else node.place
+    # A mapping starts at its first key: the key above it says better what is meant.
+    at_key = finding.at_key or not complete or isinstance(node.value, dict)
+    place = (node.key_place or node.place) if at_key else node.place
     return JobError(
         message=finding.message,
         place=place,

@@ -45,7 +45,8 @@ class RunManifest(StrictModel):
     runs: tuple[PlannedRun, ...]
     profiles: dict[str, LauncherProfile]
     """Launcher profile by variant, as it stood when the run was planned."""
-    code: CodeVersion | None = None
+    code: dict[str, CodeVersion] = {}
+    """By variant; none where an image holds the code."""
     overrides: dict[str, str | int | float | bool | None] = {}
     """What the trigger form or ``--set`` changed."""
     planned_at_s: float

@@ -13,11 +13,13 @@ from seedance_ops.jobs.errors import Place
 from seedance_ops.jobs.loader import LoadedJob
 
 DEFAULT = "default"
+_FIRST = ("apiVersion", "kind", "metadata", "schedule")
 
 
 def merged_values(loaded: LoadedJob) -> dict[str, JsonValue]:
     """The job as plain data: what was written, and the defaults of all that was not."""
-    return loaded.job.model_dump(mode="json", by_alias=True, exclude_none=True)
+    values: dict[str, JsonValue] = loaded.job.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {key: values[key] for key in (*_FIRST, *values) if key in values}
 
 
 def origins(loaded: LoadedJob, base: Path) -> dict[str, str]:

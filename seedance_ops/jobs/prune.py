@@ -56,9 +56,7 @@ def _cut(data: dict[str, JsonValue], path: Path) -> Path:
     """Remove what is at ``path``; where it is missing, its parent. Returns what was removed."""
     parents: list[JsonValue] = [data]
     for name in path[:-1]:
-        place = parents[-1]
-        below = place[name] if isinstance(place, dict | list) else None  # type: ignore[index]
-        parents.append(below)
+        parents.append(_child(parents[-1], name))
     while path:
         place, name = parents.pop(), path[-1]
         if len(path) == 1 and name in _STAND_INS:
@@ -70,8 +68,16 @@ def _cut(data: dict[str, JsonValue], path: Path) -> Path:
             else:
                 del place[str(name)]
             return path
-        if isinstance(place, list) and isinstance(name, int) and path[-2] in _ITEM_STAND_INS:
-            place[name] = copy.deepcopy(_ITEM_STAND_INS[path[-2]])
+        if _child(place, name) is not None and isinstance(place, list) and path[-2] in _ITEM_STAND_INS:
+            place[int(name)] = copy.deepcopy(_ITEM_STAND_INS[path[-2]])
             return path
         path = path[:-1]
     return path
+
+
+def _child(place: JsonValue, name: str | int) -> JsonValue:
+    if isinstance(place, dict):
+        return place.get(str(name))
+    if isinstance(place, list) and isinstance(name, int) and name < len(place):
+        return place[name]
+    return None  # an earlier finding of the same round has cut it off

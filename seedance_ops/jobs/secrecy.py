@@ -26,7 +26,7 @@ _KNOWN_VALUES = re.compile(
     r"|://[^/\s:@]*:[^@\s/]+@"
 )
 _ASSIGNMENT = re.compile(r"^(?:-{1,2})?([A-Za-z][A-Za-z0-9_-]*)(?:=(.+))?$", re.DOTALL)
-_KEY_IN_TEXT = re.compile(r"""(["']?)([A-Za-z][A-Za-z0-9_.-]*)\1(\s*[:=]\s*)(\S[^,}\]#]*)""")
+_KEY_IN_TEXT = re.compile(r"""(["']?)([A-Za-z][A-Za-z0-9_.-]*)\1(\s*[:=]\s*)([^\s{\[][^,}\]#]*)""")
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
 _VALUE_FIELDS = ("env", "args")
 

@@ -15,8 +15,9 @@ def read_text(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             raw = stream.read(MAXIMUM_BYTES + 1)
-    except OSError as error:
-        raise JobErrors([JobError(f"cannot be read: {error.strerror or error}", start)]) from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
+        reason = getattr(error, "strerror", None) or error
+        raise JobErrors([JobError(f"cannot be read: {reason}", start)]) from None
     if len(raw) > MAXIMUM_BYTES:
         raise JobErrors([_too_large(start)])
     try:

@@ -1,0 +1,94 @@
+"""What one run left in the object store, under names that every stage agrees on."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import JsonValue, TypeAdapter
+
+from seedance_ops.jobs.manifest import RESERVED, RunManifest, run_key, training_prefix
+from seedance_ops.storage.config import StorageLocation
+from seedance_ops.strict_model import StrictModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from seedance_ops.storage.client import ObjectStore
+
+Model = TypeVar("Model", bound=StrictModel)
+
+_PATIENCE_S = 60.0
+_JSON_OBJECT = TypeAdapter(dict[str, str])
+
+
+class RunStore:
+    """The objects below ``<base>/<job>/<run>``: the manifest, the stamp, tables and documents.
+
+    A store that is away for a minute is waited for.
+    """
+
+    def __init__(self, base: StorageLocation, job: str, run_id: str) -> None:
+        self.location = base.child(job, run_key(run_id))
+
+    @property
+    def objects(self) -> ObjectStore:
+        """The run's objects as they are."""
+        from seedance_ops.storage.client import ObjectStore
+
+        return ObjectStore(self.location, patience_s=_PATIENCE_S)
+
+    def training(self, variant: str, seed: int, take: int) -> StorageLocation:
+        """Where one training's tables and checkpoints stand."""
+        return self.location.child(training_prefix(variant, seed, take))
+
+    def write(self, name: str, document: StrictModel) -> None:
+        """Store a document as JSON."""
+        self.objects.put(f"{RESERVED}/{name}", document.model_dump_json(by_alias=True, indent=2).encode())
+
+    def read(self, name: str, model: type[Model]) -> Model:
+        """Read a document; raises ``ObjectMissing`` where its stage has not run."""
+        return model.model_validate_json(self.objects.get(f"{RESERVED}/{name}"))
+
+    def manifest(self) -> RunManifest:
+        """What ``plan`` wrote."""
+        return self.read("manifest.json", RunManifest)
+
+    def write_stamp(self, stamp: dict[str, str]) -> None:
+        """Store the provenance that every table and the report carry."""
+        self.objects.put(f"{RESERVED}/stamp.json", _JSON_OBJECT.dump_json(stamp, indent=2))
+
+    def stamp(self) -> dict[str, str]:
+        """The provenance of this run."""
+        return _JSON_OBJECT.validate_json(self.objects.get(f"{RESERVED}/stamp.json"))
+
+    def write_frame(self, name: str, frame: pd.DataFrame) -> None:
+        """Store a table as Parquet, with the run's stamp in its metadata."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        stamp = _JSON_OBJECT.dump_json(self.stamp())
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"stamp": stamp})
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer)
+        self.objects.put(f"{RESERVED}/tables/{name}.parquet", buffer.getvalue())
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Read a table; raises ``ObjectMissing`` where its stage has not run."""
+        import pandas as pd
+
+        return pd.read_parquet(io.BytesIO(self.objects.get(f"{RESERVED}/tables/{name}.parquet")))
+
+    def write_text(self, name: str, text: str) -> str:
+        """Store a text, and return its URI."""
+        self.objects.put(f"{RESERVED}/{name}", text.encode())
+        return self.location.child(RESERVED, name).uri
+
+    def text(self, name: str) -> str:
+        """Read a text."""
+        return self.objects.get(f"{RESERVED}/{name}").decode()
+
+    def reference(self) -> JsonValue:
+        """What an XCom holds instead of data."""
+        return self.location.uri

@@ -1,0 +1,68 @@
+"""The published schemas are in step with the models, valid, and accept the example jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from seedance_ops.jobs.json_schema import SCHEMA_MODELS, json_schema, schema_file_name, schema_text
+
+INCLUDE = Path(__file__).parents[3] / "include"
+JOB_FILES = [path for path in sorted((INCLUDE / "jobs").rglob("*.yaml")) if path.name != "defaults.yaml"]
+
+
+@pytest.mark.parametrize("kind", SCHEMA_MODELS)
+def test_the_file_is_in_step_with_the_model(kind):
+    stored = (INCLUDE / "schemas" / schema_file_name(kind)).read_text(encoding="utf-8")
+    assert stored == schema_text(kind), "run: seedance schema --write include/schemas"
+
+
+@pytest.mark.parametrize("kind", SCHEMA_MODELS)
+def test_it_is_a_schema_of_draft_2020_12(kind):
+    assert json_schema(kind)["$schema"].endswith("2020-12/schema")
+    jsonschema.Draft202012Validator.check_schema(json_schema(kind))
+
+
+@pytest.mark.parametrize("path", JOB_FILES, ids=lambda path: path.name)
+def test_it_accepts_the_example_jobs(path):
+    jsonschema.validate(yaml.safe_load(path.read_text(encoding="utf-8")), json_schema("TrainingJob"))
+
+
+def test_it_accepts_the_launcher_catalogue():
+    text = (INCLUDE / "catalog/launchers.yaml").read_text(encoding="utf-8")
+    jsonschema.validate(yaml.safe_load(text), json_schema("LauncherCatalog"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("k_ratio: 0.01", "k_ratio: 1.5"), ("  - {metric", "  - {at_most: 1, metric"), ("seeds", "sedes")],
+)
+def test_it_refuses_what_the_loader_refuses(valid, old, new):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(yaml.safe_load(valid.replace(old, new)), json_schema("TrainingJob"))
+
+
+def test_every_key_of_the_language_is_described():
+    schema = json_schema("TrainingJob")
+    ours = (
+        "Workload",
+        "Gate",
+        "Resources",
+        "Repeats",
+        "Limits",
+        "Variant",
+        "LocalProfile",
+        "UserMetric",
+        "Metadata",
+    )
+    blocks = {name: schema["$defs"][name] for name in ours}
+    bare = [
+        f"{name}.{key}"
+        for name, block in blocks.items()
+        for key, value in block["properties"].items()
+        if "description" not in value and "const" not in value and "$ref" not in value
+    ]
+    assert bare == []

@@ -1,0 +1,1 @@
+"""What runs inside a launched job: the session, and the strategies it applies."""

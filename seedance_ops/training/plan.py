@@ -35,7 +35,7 @@ class LaunchPlan(StrictModel):
     checkpoint: CheckpointConfig = CheckpointConfig()
     storage: StorageLocation
     """``…/<job>/<run>/<variant>/<seed>``: step records, evaluations and checkpoints go below it."""
-    stamp: dict[str, str] = {}
+    stamp: dict[str, str] = Field(default={})
     """Provenance (git commit, cluster-id, versions) that every table carries in its metadata."""
 
     def write(self, path: Path) -> None:

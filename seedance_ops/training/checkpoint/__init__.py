@@ -1,0 +1,1 @@
+"""Checkpoints: what is saved, where, when it counts as committed, and what is kept."""

@@ -1,0 +1,1 @@
+"""Gradient compression: ways to average gradients over ranks, behind one interface."""

@@ -1,0 +1,1 @@
+"""What a run records about itself, as tables in the object store."""

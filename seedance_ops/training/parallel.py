@@ -1,0 +1,96 @@
+"""Joins the process group and wraps the model for data-parallel training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch._C._distributed_c10d import HashStore
+from torch.nn.parallel import DistributedDataParallel
+
+from seedance_ops.training.compression.base import GradientReduction
+from seedance_ops.training.compression.config import Backend
+from seedance_ops.training.compression.hook import MeasuredReduction, reduce_gradients
+from seedance_ops.training.environment import RankEnvironment
+from seedance_ops.training.errors import ConfigurationError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ProcessGroup:
+    """This rank's place among the others, and its device."""
+
+    rank: int
+    world_size: int
+    local_rank: int
+    device: torch.device
+
+    @classmethod
+    def join(cls, ranks: RankEnvironment, backend: Backend | None) -> ProcessGroup:
+        """Join torchrun's group, or make a group of one where there is no torchrun."""
+        cuda = torch.cuda.is_available()
+        backend = backend or ("nccl" if cuda else "gloo")
+        if backend == "nccl" and not cuda:
+            raise ConfigurationError(
+                "allreduce_backend is nccl, but no GPU is visible to this process; use gloo, or check CUDA"
+            )
+        if cuda:
+            torch.cuda.set_device(ranks.local_rank)
+        if ranks.launched:
+            dist.init_process_group(backend)
+        else:
+            dist.init_process_group(backend, store=HashStore(), rank=0, world_size=1)
+        device = torch.device("cuda", ranks.local_rank) if cuda else torch.device("cpu")
+        return cls(ranks.rank, ranks.world_size, ranks.local_rank, device)
+
+    @staticmethod
+    def leave() -> None:
+        """Leave the group, if it was joined."""
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+    def gather(self, value: T) -> list[T]:
+        """Every rank's value, by rank; also a barrier."""
+        values = [value] * self.world_size
+        dist.all_gather_object(values, value)
+        return values
+
+    def from_rank_zero(self, value: T) -> T:
+        """Rank 0's value, on every rank."""
+        values = [value]
+        dist.broadcast_object_list(values, src=0)
+        return values[0]
+
+    def wrap(
+        self, model: nn.Module, reduction: GradientReduction
+    ) -> tuple[DistributedDataParallel, MeasuredReduction]:
+        """The model under DDP with the measured reduction as its communication hook."""
+        reduction.bind({id(parameter): name for name, parameter in model.named_parameters()})
+        measured = MeasuredReduction(reduction)
+        devices = [self.device.index] if self.device.type == "cuda" else None
+        wrapped = DistributedDataParallel(model, device_ids=devices)
+        wrapped.register_comm_hook(measured, reduce_gradients)
+        _settle_buckets(wrapped, measured)
+        return wrapped, measured
+
+
+def _settle_buckets(wrapped: DistributedDataParallel, measured: MeasuredReduction) -> None:
+    """Let DDP arrange its final buckets before the first step, by a backward pass of zeros.
+
+    DDP reduces the first step in provisional buckets and all later ones in others. A ring adds a gradient's
+    terms in an order that depends on its place in the bucket, so without this a resumed run, whose first
+    step is the other run's twenty-sixth, would differ in the last bit from three ranks on.
+    """
+    parameters = [parameter for parameter in wrapped.parameters() if parameter.requires_grad]
+    measured.silent = True
+    wrapped.reducer.prepare_for_backward([])
+    zeros = [(parameter * 0.0).sum().float() for parameter in parameters]
+    torch.autograd.backward(torch.stack(zeros).sum())
+    wrapped.reducer._rebuild_buckets()
+    measured.silent = False
+    for parameter in parameters:
+        parameter.grad = None

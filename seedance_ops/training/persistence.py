@@ -1,0 +1,66 @@
+"""What outlives the process: its records in the run's tables, and its checkpoints; nothing without a plan."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from seedance_ops.training.checkpoint.state import Position, Restored, TrainingState
+from seedance_ops.training.environment import JobEnvironment
+from seedance_ops.training.log import RunLog
+from seedance_ops.training.parallel import ProcessGroup
+
+_STORE_PATIENCE_S = 120.0
+"""How long a session waits for a store that does not answer: a restart of it should not end the run."""
+
+
+class Persistence:
+    """The log and the checkpointer of one session."""
+
+    def __init__(self, environment: JobEnvironment, group: ProcessGroup) -> None:
+        self._plan = plan = environment.plan
+        tables = None
+        if plan is not None:
+            # Only here, since a run without a plan should not wait for the imports.
+            from seedance_ops.storage.client import ObjectStore
+            from seedance_ops.training.checkpoint.checkpointer import Checkpointer
+            from seedance_ops.training.metrics.writing import RunTables
+
+            store = ObjectStore(plan.storage, patience_s=_STORE_PATIENCE_S)
+            tables = RunTables(store, plan, group.rank)
+            workspace = environment.workspace or Path(tempfile.mkdtemp(prefix="seedance-"))
+            self._checkpointer = Checkpointer(store, plan, group, workspace)
+        self.log = RunLog(tables, environment.metrics_file if group.rank == 0 else None)
+        self._saved_step = 0
+
+    def resume(self, state: TrainingState) -> Restored | None:
+        """Take up the newest committed checkpoint, if there is one."""
+        if self._plan is None:
+            return None
+        restored = self._checkpointer.restore(state)
+        if restored is not None:
+            self._saved_step = restored.position.step
+            self.log.train_elapsed_s = restored.position.train_elapsed_s
+        return restored
+
+    def due(self, step: int) -> bool:
+        """Whether the plan asks for a checkpoint after this step."""
+        return self._plan is not None and step % self._plan.checkpoint.interval_steps == 0
+
+    def save(self, state: TrainingState, position: Position) -> float:
+        """Flush the records, then commit the checkpoint; returns how long training stood still.
+
+        In this order no step can be in a checkpoint and in no table: a resumed run would not repeat it.
+        """
+        started = time.perf_counter()
+        self.log.flush()
+        self.log.checkpoint_writes += self._checkpointer.save(state, position)
+        self._saved_step = position.step
+        return time.perf_counter() - started
+
+    def finish(self, state: TrainingState, position: Position) -> None:
+        """The final checkpoint, unless nothing has happened since the last; then the last records."""
+        if self._plan is not None and position.step > self._saved_step:
+            self.save(state, position)
+        self.log.flush()

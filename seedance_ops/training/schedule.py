@@ -1,0 +1,69 @@
+"""How many optimiser steps a stop condition means, and which samples each of them takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seedance_ops.training.config import StopCondition
+from seedance_ops.training.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class Step:
+    """One optimiser step as the user's loop sees it."""
+
+    number: int
+    """1-based."""
+    sample_offset: int
+    """Index of this rank's first sample in the run's order; the next ``batch`` ones are its own too."""
+    batch: int
+    """Samples of this rank."""
+    last: bool
+    """Whether training stops after it."""
+
+    @property
+    def samples(self) -> range:
+        """The indices of this rank's samples."""
+        return range(self.sample_offset, self.sample_offset + self.batch)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The steps of a run: every rank takes ``batch`` samples a step, in rank order."""
+
+    stop: StopCondition
+    batch: int
+    world_size: int
+    tokens_per_sample: int | None = None
+
+    @property
+    def samples_per_step(self) -> int:
+        """Over all ranks."""
+        return self.batch * self.world_size
+
+    def total_steps(self) -> int:
+        """Steps until the next one would exceed the stop condition; raises where that is before the first."""
+        if self.stop.steps is not None:
+            return self.stop.steps
+        budget = self.stop.samples if self.stop.samples is not None else self._samples_of_tokens()
+        total = budget // self.samples_per_step
+        if total == 0:
+            raise ConfigurationError(
+                f"stop allows {budget} samples, less than one step of {self.world_size} × {self.batch}; "
+                "raise workload.stop or lower workload.batch.per_rank"
+            )
+        return total
+
+    def step(self, number: int, rank: int) -> Step:
+        """Step ``number`` as ``rank`` sees it."""
+        offset = (number - 1) * self.samples_per_step + rank * self.batch
+        return Step(number, offset, self.batch, number == self.total_steps())
+
+    def _samples_of_tokens(self) -> int:
+        if self.tokens_per_sample is None:
+            raise ConfigurationError(
+                "stop.tokens needs to know how many tokens a sample has: give prepare() tokens_per_sample, "
+                "or stop by samples or steps"
+            )
+        assert self.stop.tokens is not None
+        return self.stop.tokens // self.tokens_per_sample

@@ -56,17 +56,12 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def _launcher_findings(job: TrainingJob, project: ProjectContext) -> Iterator[Finding]:
-    used = {("launcher",): job.launcher}
-    for name, variant in job.variants.items():
-        if isinstance(variant.overrides.get("launcher"), str):
-            used[("variants", name, "set", "launcher")] = str(variant.overrides["launcher"])  # type: ignore[index]
-    if not any(isinstance(launcher, str) for launcher in used.values()):
+    if not isinstance(job.launcher, str):
         return
     try:
         known = launcher_profiles(project)
     except CatalogError as error:
         yield Finding(("launcher",), str(error))
         return
-    for path, launcher in used.items():
-        if isinstance(launcher, str) and launcher not in known:
-            yield Finding(path, "no such launcher profile", listed(known), nearest(launcher, known))
+    if job.launcher not in known:
+        yield Finding(("launcher",), "no such launcher profile", listed(known), nearest(job.launcher, known))

@@ -13,6 +13,7 @@ from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import OVERRIDABLE, ResolvedVariant, Treatment
 from seedance_ops.training.compression.config import DenseConfig
 
+_THE_SAME_FOR_ALL = [["workload", name] for name in ("secrets", "runtime", "quality", "metrics")]
 _WORK = (("workload", "stop"), ("workload", "batch"), ("num_nodes",), ("resources",), ("workload", "launch"))
 
 
@@ -62,8 +63,8 @@ def _override_findings(job: TrainingJob, name: str) -> Iterator[Finding]:
                 suggestion=nearest(parts[0], OVERRIDABLE),
                 at_key=True,
             )
-        elif parts[:2] == ["workload", "secrets"]:
-            yield Finding(at, "a variant may not change secrets", at_key=True)
+        elif parts[:2] in _THE_SAME_FOR_ALL:
+            yield Finding(at, f"the same for every variant: {parts[1]} may not change", at_key=True)
         elif "" in parts:
             yield Finding(at, "a dotted path with an empty part", at_key=True)
 
@@ -84,7 +85,7 @@ def _unfit_overrides(
         data = _overlay(data, nested)
     for finding in explain(error, Treatment, data):
         target = dotted(finding.path)
-        cause = _cause(overrides, target)
+        cause = overriding_path(overrides, target)
         message = finding.message if cause in (target, None) else f"{target}: {finding.message}"
         yield Finding((*base, cause) if cause else base, message, finding.allowed, finding.suggestion)
 
@@ -95,7 +96,7 @@ def _overlay(lower: JsonValue, upper: JsonValue) -> JsonValue:
     return {**lower, **{key: _overlay(lower.get(key), value) for key, value in upper.items()}}
 
 
-def _cause(overrides: dict[str, JsonValue], target: str) -> str | None:
+def overriding_path(overrides: dict[str, JsonValue], target: str) -> str | None:
     """The override that lies on, above or below a faulty path."""
     related = [
         path

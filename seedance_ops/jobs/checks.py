@@ -3,33 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+
+from pydantic import ValidationError
 
 from seedance_ops.jobs.check_gates import gate_findings, gate_warnings
 from seedance_ops.jobs.check_params import param_findings
 from seedance_ops.jobs.check_project import project_findings
 from seedance_ops.jobs.check_schedule import schedule_findings
-from seedance_ops.jobs.check_variants import variant_findings, variant_warnings
+from seedance_ops.jobs.check_variants import overriding_path, variant_findings, variant_warnings
+from seedance_ops.jobs.dotted import DottedPathError
 from seedance_ops.jobs.execution import MINIMUM_SEEDS
-from seedance_ops.jobs.findings import Finding
+from seedance_ops.jobs.findings import Finding, dotted
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.jobs.variants import OVERRIDABLE
 
 
 def check(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
     """Every fault of a job whose single values are valid."""
     return [
         *schedule_findings(job),
-        *_workload_findings(job),
+        *_treatment_findings(job, project),
         *variant_findings(job),
+        *_findings_within_variants(job, project),
         *gate_findings(job),
         *param_findings(job),
-        *(project_findings(job, project) if project else ()),
     ]
 
 
 def warn(job: TrainingJob) -> list[Finding]:
     """What a person should know about a valid job."""
     return [*_repeat_warnings(job), *_workload_warnings(job), *variant_warnings(job), *gate_warnings(job)]
+
+
+def _treatment_findings(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
+    return [*_workload_findings(job), *(project_findings(job, project) if project else ())]
+
+
+def _findings_within_variants(job: TrainingJob, project: ProjectContext | None) -> Iterator[Finding]:
+    """What would be wrong with the job if a variant's ``set`` were written in its place."""
+    in_the_job = {(finding.path, finding.message) for finding in _treatment_findings(job, project)}
+    for name, variant in job.variants.items():
+        try:
+            resolved = job.resolve(name)
+        except (ValidationError, DottedPathError):
+            continue  # found by variant_findings
+        written_out = job.model_copy(update={field: getattr(resolved, field) for field in OVERRIDABLE})
+        for finding in _treatment_findings(written_out, project) if variant.overrides else ():
+            cause = overriding_path(variant.overrides, dotted(finding.path))
+            if cause is not None and (finding.path, finding.message) not in in_the_job:
+                yield replace(finding, path=("variants", name, "set", cause))
 
 
 def _repeat_warnings(job: TrainingJob) -> Iterator[Finding]:

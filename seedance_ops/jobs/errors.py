@@ -8,6 +8,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+MOST_ERRORS = 50
+"""More of one file are not worth reading."""
+
 
 @dataclass(frozen=True, order=True)
 class Place:

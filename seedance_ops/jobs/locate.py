@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from seedance_ops.jobs.errors import JobError, Place
+from seedance_ops.jobs.errors import MOST_ERRORS, JobError, Place
 from seedance_ops.jobs.findings import Finding, dotted
 from seedance_ops.jobs.secrecy import MASK, masked_line, masked_value, names_a_secret, secret_values
 from seedance_ops.jobs.yaml_nodes import Node
 
-MOST_ERRORS = 50
 _LONGEST_VALUE = 80
 _LONGEST_LINE = 160
 
@@ -111,4 +110,5 @@ def _line(line: str, *, hide: bool) -> str:
     if hide:
         key, colon, _ = line.partition(":")
         line = f"{key}: {MASK}" if colon else MASK
-    return masked_line(line)[:_LONGEST_LINE]
+    # Cut before masking too: a line of a megabyte would keep the patterns busy.
+    return masked_line(line[: 10 * _LONGEST_LINE])[:_LONGEST_LINE]

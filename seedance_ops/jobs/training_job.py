@@ -27,15 +27,15 @@ class TrainingJob(Treatment):
     """What the job is called and whose it is."""
     schedule: Schedule | None = None
     """When it runs by itself; absent: when triggered."""
-    variants: dict[Name, Variant] = Field(min_length=1)
+    variants: dict[Name, Variant] = Field(min_length=1, max_length=100)
     """What is tried, by name, in the order of the report; ``{}`` is the workload as it stands."""
     repeats: Repeats = Repeats()
     """How often each variant runs."""
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[Gate, ...] = Field(default=(), max_length=200)
     """What must hold of a variant."""
     accept: Literal["any", "all", "report"] = "any"
     """``any``: the run succeeds when some variant passes its gates; ``all``; ``report``: never fails."""
-    params: tuple[str, ...] = ()
+    params: tuple[str, ...] = Field(default=(), max_length=100)
     """Dotted paths that the trigger form and ``--set`` may change for one run."""
     unequal_work: Literal["refused", "allowed"] = "refused"
     """Whether variants may do different amounts of work."""

@@ -15,9 +15,10 @@ from typing import Any
 import yaml
 from pydantic import JsonValue
 
-from seedance_ops.jobs.errors import JobError, JobErrors, Place
+from seedance_ops.jobs.errors import MOST_ERRORS, JobError, JobErrors, Place
 
 MAXIMUM_DEPTH = 40
+MAXIMUM_VALUES = 20_000
 MAXIMUM_NUMBER_LENGTH = 40
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where it is there: ten times faster
 
@@ -106,6 +107,7 @@ class _Reader:
     def __init__(self, source: Path) -> None:
         self.source = source
         self.errors: list[JobError] = []
+        self._values = 0
 
     def document(self, text: str) -> Node | None:
         root: Node | None = None
@@ -130,8 +132,14 @@ class _Reader:
         return Place(self.source, _line(event.start_mark), _column(event.start_mark))
 
     def _node(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Node:
+        if len(self.errors) >= MOST_ERRORS:
+            raise JobErrors(self.errors)
         if depth > MAXIMUM_DEPTH:
             self._refuse(event, f"nested more than {MAXIMUM_DEPTH} levels deep")
+            raise JobErrors(self.errors)
+        self._values += 1
+        if self._values > MAXIMUM_VALUES:
+            self._refuse(event, f"more than {MAXIMUM_VALUES} values", "a job holds settings, not data")
             raise JobErrors(self.errors)
         if isinstance(event, yaml.AliasEvent):
             self._refuse(

@@ -257,6 +257,27 @@ CASES = {
         "variants.topk.set.workload.batch.per_rank",
         ["greater than or equal to 1"],
     ),
+    "set to a missing program": (
+        (COMPRESSION, "set: {workload.entrypoint: examples/none.py}"),
+        18,
+        32,
+        "variants.topk.set.workload.entrypoint",
+        ["no such file"],
+    ),
+    "set to an unknown launcher": (
+        (COMPRESSION, "set: {launcher: locale}"),
+        18,
+        21,
+        "variants.topk.set.launcher",
+        ["try: local"],
+    ),
+    "set of what must be the same": (
+        (COMPRESSION, "set: {workload.runtime: none}"),
+        18,
+        11,
+        "variants.topk.set.workload.runtime",
+        ["the same for every variant"],
+    ),
     "set through a value": (
         (COMPRESSION, "set: {launcher.slots: 2}"),
         18,
@@ -363,6 +384,11 @@ def test_thousands_of_errors_are_cut_off(valid, errors_of):
     errors = errors_of(valid + "".join(f"key{i}: 1\n" for i in range(5000)))
     assert len(errors) == 51
     assert any("4950 more errors" in error.message for error in errors)
+
+
+def test_too_many_values_are_refused(valid, errors_of):
+    (error,) = errors_of(valid + "keys: [" + "{b: 1}, " * 60_000 + "]")
+    assert "more than 20000 values" in error.message
 
 
 def test_a_large_file_is_refused_without_being_parsed(project):

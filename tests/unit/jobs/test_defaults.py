@@ -15,7 +15,8 @@ def nested(project, valid):
     folder = project.jobs_folder / "team"
     folder.mkdir()
     (project.jobs_folder / "defaults.yaml").write_text(
-        "limits: {retries: 7, max_preemptions: 3}\nparams: [accept]\nworkload:\n  env: {A: outer, B: outer}\n",
+        "limits: {retries: 7, max_preemptions: 3}\nparams: [accept]\n"
+        "workload:\n  env: {A: outer, B: outer}\n",
         encoding="utf-8",
     )
     (folder / "defaults.yaml").write_text(

@@ -22,6 +22,7 @@ from torch import nn
 
 from seedance_ops.storage.errors import StorageError
 from seedance_ops.training.checkpoint.state import Position, Stateful, TrainingState
+from seedance_ops.training.compression.base import GradientReduction
 from seedance_ops.training.compression.factory import make_reduction
 from seedance_ops.training.config import StopCondition
 from seedance_ops.training.environment import JobEnvironment
@@ -127,6 +128,11 @@ class TrainingSession:
     def seed(self) -> int:
         """The plan's seed; use it for the order of samples."""
         return self._seed
+
+    @property
+    def reduction(self) -> GradientReduction:
+        """How gradients are averaged, with its state."""
+        return self._prepared()[0].reduction
 
     @property
     def log(self) -> RunLog:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from torch.utils.flop_counter import FlopCounterMode
+import torch
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 COUNTED = "counted"
 DECLARED = "declared"
@@ -30,7 +32,7 @@ class FlopCount:
     def open(self) -> None:
         """Start counting, unless the answer is known; the counter watches every operation, so once only."""
         if self.known is None:
-            self._counter = FlopCounterMode(display=False)
+            self._counter = FlopCounterMode(display=False, custom_mapping=_cpu_attention())
             self._counter.__enter__()  # type: ignore[no-untyped-call]
 
     def close(self, samples: int, parameters: int, tokens_per_sample: int | None) -> None:
@@ -50,3 +52,18 @@ class FlopCount:
         if self._counter is not None:
             self._counter.__exit__(None, None, None)  # type: ignore[no-untyped-call]
             self._counter = None
+
+
+def _cpu_attention() -> dict[Any, Any]:
+    """Formulas for the fused attention of CPUs, which torch 2.13 counts on GPUs only."""
+
+    def forward(query: Any, key: Any, value: Any, *_args: Any, **_kwargs: Any) -> int:
+        return int(sdpa_flop_count(query, key, value))  # type: ignore[no-untyped-call]
+
+    def backward(gradient: Any, query: Any, key: Any, value: Any, *_args: Any, **_kwargs: Any) -> int:
+        return int(sdpa_backward_flop_count(gradient, query, key, value))  # type: ignore[no-untyped-call]
+
+    return {
+        torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: forward,
+        torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: backward,
+    }

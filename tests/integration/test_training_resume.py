@@ -1,0 +1,146 @@
+"""A run that was killed and resumed ends in the same bits as one that was not, and loses no record."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seedance_ops.storage.client import ObjectStore
+from seedance_ops.storage.config import StorageLocation
+from seedance_ops.training.checkpoint.catalogue import CheckpointCatalogue
+from seedance_ops.training.checkpoint.manifest import CheckpointManifest
+from seedance_ops.training.metrics.reading import read_checkpoint_writes, read_evaluations, read_steps
+from seedance_ops.training.plan import LaunchPlan
+
+DENSE: dict[str, Any] = {"algorithm": "dense"}
+TOPK: dict[str, Any] = {"algorithm": "topk_error_feedback", "k_ratio": 0.1}
+STEPS = 12
+
+Launch = Callable[..., list[int | None]]
+
+
+@pytest.fixture
+def launch(run_ranks: Callable[..., list[int | None]], location: StorageLocation, tmp_path: Path) -> Launch:
+    """Trains ``tiny.py`` under a plan; every submission has a workspace of its own, like a new node."""
+
+    def launch_with(
+        run: str, compression: dict[str, Any], *, submission: int = 1, ranks: int = 2, **environment: str
+    ) -> list[int | None]:
+        plan = LaunchPlan.model_validate(
+            {
+                "job": "tiny",
+                "job_hash": "hash",
+                "run_id": run,
+                "variant": compression["algorithm"],
+                "seed": 3,
+                "submission": submission,
+                "batch": {"per_rank": 4},
+                "stop": {"steps": STEPS},
+                "quality": {"metric": "val_loss", "better": "lower"},
+                "compression": compression,
+                "checkpoint": {"interval_steps": 5, "keep": {"last": 2}},
+                "storage": location.child(run),
+                "stamp": {"git_commit": "abc"},
+            }
+        )
+        workspace = tmp_path / f"{run}-{submission}"
+        workspace.mkdir(exist_ok=True)
+        plan.write(workspace / "plan.json")
+        variables = {
+            "SEEDANCE_PLAN": str(workspace / "plan.json"),
+            "SEEDANCE_WORKSPACE": str(workspace),
+            **environment,
+        }
+        codes = run_ranks("tiny.py", ranks, workspace / "log", variables)
+        print((workspace / "log").read_text())
+        return codes
+
+    return launch_with
+
+
+def committed(location: StorageLocation, run: str) -> list[CheckpointManifest]:
+    return CheckpointCatalogue(ObjectStore(location.child(run)), "hash", 1).committed()
+
+
+@pytest.mark.parametrize(("compression", "ranks"), [(DENSE, 2), (TOPK, 2), (DENSE, 3), (TOPK, 3)])
+def test_a_killed_run_resumes_to_the_same_bits(
+    launch: Launch, location: StorageLocation, compression: dict[str, Any], ranks: int
+) -> None:
+    assert launch("whole", compression, ranks=ranks) == [0] * ranks
+    assert launch("killed", compression, ranks=ranks, DIE_AT="8") == [-signal.SIGKILL] * ranks
+    assert launch("killed", compression, ranks=ranks, submission=2) == [0] * ranks
+    whole, resumed = committed(location, "whole")[-1], committed(location, "killed")[-1]
+    assert (resumed.step, resumed.submission, resumed.final) == (STEPS, 2, True)
+    assert resumed.files == whole.files  # name, size and SHA-256: model, optimiser, and every rank's own
+
+    store = ObjectStore(location.child("killed"))
+    steps = read_steps(store).to_pylist()
+    assert [(row["rank"], row["step"]) for row in steps] == [
+        (rank, step) for rank in range(ranks) for step in range(1, STEPS + 1)
+    ]
+    assert {row["submission"] for row in steps if row["step"] <= 5} == {1}
+    assert {row["submission"] for row in steps if row["step"] > 5} == {2}
+    reference = read_steps(ObjectStore(location.child("whole"))).to_pylist()
+    for column in ("train_loss", "bytes_on_wire", "model_flops", "samples"):
+        assert [row[column] for row in steps] == [row[column] for row in reference]
+
+
+def test_what_was_paid_for_twice_stands_in_the_cost_view_twice(
+    launch: Launch, location: StorageLocation
+) -> None:
+    launch("run", DENSE, ranks=1, DIE_AT="11")
+    launch("run", DENSE, ranks=1, submission=2, DIE_AT="11")
+    assert launch("run", DENSE, ranks=1, submission=3) == [0]
+    store = ObjectStore(location.child("run"))
+    training, cost = read_steps(store), read_steps(store, "cost")
+    assert training.column("step").to_pylist() == list(range(1, STEPS + 1))
+    assert cost.num_rows == STEPS  # nothing beyond the last checkpoint was flushed before either kill
+    evaluations = read_evaluations(store)
+    assert evaluations.column("step").to_pylist() == list(range(1, STEPS + 1))
+    elapsed = evaluations.column("train_elapsed_s").to_pylist()
+    assert elapsed == sorted(elapsed)
+    writes = read_checkpoint_writes(store).to_pylist()
+    assert {row["tier"] for row in writes} == {"local", "object"}
+
+
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_taken(
+    launch: Launch, location: StorageLocation, tmp_path: Path
+) -> None:
+    launch("whole", TOPK)
+    launch("damaged", TOPK, DIE_AT="12")
+    store = ObjectStore(location.child("damaged"))
+    newest = committed(location, "damaged")[-1]
+    assert newest.step == 10
+    key = f"{newest.folder}/rank-0001.safetensors"
+    content = bytearray(store.get(key))
+    content[-1] ^= 1
+    store.put(key, bytes(content))
+    assert launch("damaged", TOPK, submission=2) == [0, 0]
+    log = (tmp_path / "damaged-2" / "log").read_text()
+    assert "damaged" in log
+    assert "rank-0001" in log
+    assert committed(location, "damaged")[-1].files == committed(location, "whole")[-1].files
+
+
+def test_a_finished_run_is_not_trained_again(launch: Launch, location: StorageLocation) -> None:
+    launch("run", DENSE, ranks=1)
+    assert launch("run", DENSE, ranks=1, submission=2) == [0]
+    assert read_steps(ObjectStore(location.child("run")), "cost").num_rows == STEPS
+
+
+def test_a_superseded_submission_commits_nothing_more(
+    launch: Launch, location: StorageLocation, tmp_path: Path
+) -> None:
+    ObjectStore(location.child("run")).put("checkpoints/fence/submission-002", b"")
+    assert launch("run", DENSE, ranks=1) == [78]
+    assert "submission 2" in (tmp_path / "run-1" / "failure-rank-0000.json").read_text()
+    assert committed(location, "run") == []
+
+
+def test_another_number_of_ranks_is_refused(launch: Launch) -> None:
+    launch("run", TOPK, ranks=2, DIE_AT="8")
+    assert launch("run", TOPK, ranks=1, submission=2) == [78]

@@ -43,6 +43,8 @@ class FailureKind(StrEnum):
     STORAGE = "storage"
     BAD_INPUT = "bad_input"
     """The job refused its plan or environment: a retry cannot help."""
+    DEADLINE = "deadline"
+    """It waited or ran longer than it may."""
     PROGRAM = "program"
 
 
@@ -68,6 +70,8 @@ class LaunchSpec(StrictModel):
     """Variable → reference (``env:NAME`` or ``file:PATH``); resolved where the job starts."""
     code: CodeArchive | None = None
     """What is unpacked into the working directory; ``None`` where an image holds the code."""
+    workdir: str = "."
+    """Where the command starts, relative to the unpacked code."""
     num_nodes: int = Field(default=1, ge=1)
     processes_per_node: int = Field(ge=1)
     accelerator: str = "cpu"

@@ -30,6 +30,7 @@ from seedance_ops.whole_file import write_whole
 
 _START_TIMEOUT_S = 60.0
 _CANCEL_GRACE_S = 15.0
+_STORE_PATIENCE_S = 60.0
 _LOG_CHUNK_BYTES = 256 * 1024
 
 
@@ -107,14 +108,8 @@ class LocalLauncher:
 
     def _prepare(self, workspace: Workspace, spec: LaunchSpec) -> None:
         if spec.code:
-            store = ObjectStore(spec.code.location)
-            archive = self._root / ".code" / spec.code.sha256
-            archive.parent.mkdir(exist_ok=True)
-            if not archive.exists():
-                unpack(store.get(spec.code.key), spec.code.sha256, archive)
-            link = workspace.folder / "code"
-            link.unlink(missing_ok=True)
-            link.symlink_to(archive)
+            archive = ObjectStore(spec.code.location, patience_s=_STORE_PATIENCE_S).get(spec.code.key)
+            unpack(archive, spec.code.sha256, workspace.code)
         spec.plan.write(workspace.plan)
         write_whole(workspace.spec, spec.model_dump_json(indent=2))
 

@@ -42,6 +42,7 @@ def main() -> int:
         pid_started_at_s=psutil.Process().create_time(),
         started_at_s=time.time(),
     )
+    began_s = time.monotonic()
     if not create_whole(workspace.started_file, me.model_dump_json()):
         return 0
     become_subreaper()
@@ -49,10 +50,10 @@ def main() -> int:
     try:
         ended = _run(workspace, spec, cancelled)
     except (OSError, ValueError, RuntimeError) as error:
-        ended = Ended(
-            state=LaunchState.FAILED, failure=FailureKind.BAD_INPUT, reason=str(error), ended_at_s=time.time()
-        )
+        ended = Ended(state=LaunchState.FAILED, failure=FailureKind.BAD_INPUT, reason=str(error))
     end_all(psutil.Process().children(recursive=True), _GRACE_S)
+    # Billed time is elapsed time: a clock that jumps while the job runs must not change the bill.
+    ended = ended.model_copy(update={"ended_at_s": me.started_at_s + (time.monotonic() - began_s)})
     write_whole(workspace.ended_file, ended.model_dump_json())
     return 0 if ended.state is LaunchState.SUCCEEDED else 1
 
@@ -97,8 +98,8 @@ def _run(workspace: Workspace, spec: LaunchSpec, cancelled: _Cancellation) -> En
     usage = _UsageSampler()
     with workspace.log.open("ab") as log:
         child = subprocess.Popen(
-            _argv(spec),
-            cwd=workspace.folder / "code" if (workspace.folder / "code").exists() else workspace.folder,
+            _argv(workspace, spec),
+            cwd=workspace.code / spec.workdir if spec.code else workspace.folder,
             env=_environment(workspace, spec),
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -111,10 +112,8 @@ def _run(workspace: Workspace, spec: LaunchSpec, cancelled: _Cancellation) -> En
             )
         usage.sample()
         time.sleep(_POLL_S)
-    ended_at_s = time.time()
     return _judge(workspace, spec, child.returncode, cancelled.requested).model_copy(
         update={
-            "ended_at_s": ended_at_s,
             "mean_cpu_utilisation": usage.mean_cpu_utilisation(),
             "peak_memory_bytes": usage.peak_memory_bytes,
         }
@@ -127,12 +126,11 @@ def _judge(workspace: Workspace, spec: LaunchSpec, exit_code: int, cancelled: bo
             state=LaunchState.CANCELLED,
             reason="cancelled",
             exit_codes={"job": exit_code},
-            ended_at_s=time.time(),
         )
     if exit_code == 0:
         if spec.runtime == "none":
             _upload_results(workspace, spec)
-        return Ended(state=LaunchState.SUCCEEDED, exit_codes={"job": 0}, ended_at_s=time.time())
+        return Ended(state=LaunchState.SUCCEEDED, exit_codes={"job": 0})
     tail = _tail(workspace.log)
     codes = rank_exit_codes(tail, exit_code)
     return Ended(
@@ -140,11 +138,10 @@ def _judge(workspace: Workspace, spec: LaunchSpec, exit_code: int, cancelled: bo
         failure=classify(codes, tail),
         reason=describe(codes, tail),
         exit_codes=codes,
-        ended_at_s=time.time(),
     )
 
 
-def _argv(spec: LaunchSpec) -> list[str]:
+def _argv(workspace: Workspace, spec: LaunchSpec) -> list[str]:
     command = [sys.executable if spec.command[0] == "python" else spec.command[0], *spec.command[1:]]
     if spec.launch == "none":
         return command
@@ -159,7 +156,7 @@ def _argv(spec: LaunchSpec) -> list[str]:
         f"--rdzv-id={spec.name}",
         "--max-restarts=0",
         "--tee=3",
-        "--log-dir=ranks",
+        f"--log-dir={workspace.folder / 'ranks'}",
         "--no-python",
     ]
     return torchrun + command

@@ -15,6 +15,7 @@ class LaunchRecord(StrictModel):
     run_id: str
     variant: str
     seed: int
+    take: int
     submission: int
     state: LaunchState
     reason: str | None = None

@@ -36,7 +36,8 @@ class Ended(StrictModel):
     reason: str | None = None
     failure: FailureKind | None = None
     exit_codes: dict[str, int] = {}
-    ended_at_s: float
+    ended_at_s: float = 0.0
+    """Unix time: the start, plus the time that has elapsed since."""
     mean_cpu_utilisation: float | None = None
     peak_memory_bytes: int | None = None
 
@@ -66,6 +67,11 @@ class Workspace:
     def plan(self) -> Path:
         """The ``LaunchPlan`` that the job reads."""
         return self.folder / "plan.json"
+
+    @property
+    def code(self) -> Path:
+        """The unpacked code, this job's own copy."""
+        return self.folder / "code"
 
     @property
     def started_file(self) -> Path:

@@ -1,0 +1,65 @@
+"""Where a workload's code comes from: a folder of the project, or a git repository at a ref."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path, PurePosixPath
+
+from seedance_ops.jobs.workload import GitCode, Workload
+from seedance_ops.launchers.code_archive import pack
+from seedance_ops.launchers.errors import CodeArchiveError
+
+_GIT_TIMEOUT_S = 300
+
+
+def archive_of(workload: Workload, project: Path) -> tuple[bytes, str] | None:
+    """The archive of a workload's code and its SHA-256; None where an image or the machine holds it.
+
+    Names in the archive are relative to the project, or to the repository's root.
+
+    Raises:
+        CodeArchiveError: The folder or the repository cannot be read, or holds too much.
+    """
+    if workload.code:
+        return _from_git(workload.code)
+    if workload.workdir:
+        return pack(project / workload.workdir, project)
+    if workload.entrypoint:
+        return pack((project / workload.entrypoint).parent, project)
+    return None
+
+
+def start_of(workload: Workload) -> tuple[str, tuple[str, ...]]:
+    """The directory a command starts in, relative to the unpacked code, and its argv from there."""
+    workdir = str(workload.workdir or ".")
+    argv = workload.argv()
+    if workload.entrypoint is None or workdir == ".":
+        return workdir, argv
+    entrypoint = str(workload.entrypoint)
+    moved = PurePosixPath(os.path.relpath(entrypoint, workdir)).as_posix()
+    return workdir, tuple(moved if word == entrypoint else word for word in argv)
+
+
+def _from_git(code: GitCode) -> tuple[bytes, str]:
+    with tempfile.TemporaryDirectory(prefix="seedance-code-") as folder:
+        for command in (
+            ["git", "init", "--quiet", "."],
+            ["git", "fetch", "--quiet", "--depth=1", "--", code.git, code.ref],
+            ["git", "checkout", "--quiet", "FETCH_HEAD"],
+        ):
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=_GIT_TIMEOUT_S,
+                check=False,
+                env=os.environ | {"GIT_TERMINAL_PROMPT": "0"},
+            )
+            if done.returncode:
+                raise CodeArchiveError(
+                    f"workload.code: {' '.join(command[:2])} of {code.ref} failed: {done.stderr.strip()[-300:]}"
+                )
+        return pack(Path(folder), Path(folder))

@@ -1,0 +1,126 @@
+"""From a job to its Airflow DAG: what a bundle's stub calls at parse time, so nothing here does any work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from airflow.sdk import DAG, AssetAlias, CronTriggerTimetable, Param, TriggerRule
+
+from seedance_ops.jobs.catalog import launcher_profile
+from seedance_ops.jobs.loader import load_job_text
+from seedance_ops.jobs.param_forms import param_schemas
+from seedance_ops.jobs.profiles import LauncherProfile
+from seedance_ops.jobs.project import ProjectContext
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.orchestration.failures import retry_policy
+from seedance_ops.orchestration.operators.analysis import (
+    CollectOperator,
+    CostOperator,
+    QualityGateOperator,
+    StatisticsOperator,
+)
+from seedance_ops.orchestration.operators.check_environment import CheckEnvironmentOperator
+from seedance_ops.orchestration.operators.launch import LaunchTrainingOperator
+from seedance_ops.orchestration.operators.plan import PlanOperator
+from seedance_ops.orchestration.operators.report import ReportOperator, VerdictOperator
+from seedance_ops.orchestration.operators.workspace import CloseWorkspaceOperator, OpenWorkspaceOperator
+from seedance_ops.orchestration.pools import pool_of
+
+TRAIN_TASK = "train"
+_RETRY_DELAY = timedelta(seconds=10)
+_FIRST_DATE = datetime(2026, 1, 1)  # noqa: DTZ001 - the time zone is the schedule's
+
+
+def build_dag(text: str, *, source: str, project: str, defaults: Mapping[str, str] | None = None) -> DAG:
+    """The DAG of a job.
+
+    Args:
+        text: The YAML.
+        source: The file it came from, relative to the project.
+        project: The project's root.
+        defaults: The text of each ``defaults.yaml`` that applies, by path relative to the project.
+
+    Raises:
+        JobErrors: The job is not valid; Airflow shows it as an import error of this one file.
+    """
+    context = ProjectContext(Path(project))
+    pinned = {Path(project, name): content for name, content in (defaults or {}).items()}
+    job = load_job_text(text, Path(project, source), project=context, defaults=pinned).job
+    with DAG(
+        dag_id=job.metadata.name,
+        description=job.metadata.description,
+        schedule=_schedule(job),
+        start_date=_start_date(job),
+        catchup=bool(job.schedule and job.schedule.catchup),
+        params={path: Param(**schema) for path, schema in param_schemas(job).items()},
+        default_args={"owner": job.metadata.owner or "airflow", "retries": 1, "retry_delay": _RETRY_DELAY},
+        tags=["seedance", job.kind, *(f"{key}:{value}" for key, value in job.metadata.labels.items())],
+        doc_md=_documentation(job, source, text),
+        render_template_as_native_obj=False,
+    ) as dag:
+        _stages(job, source, project, launcher_profile(job.launcher, context))
+    return dag
+
+
+def _stages(job: TrainingJob, source: str, project: str, profile: LauncherProfile) -> None:
+    common = {
+        "job_name": job.metadata.name,
+        "storage_uri": job.storage.uri if job.storage else None,
+    }
+    opened = OpenWorkspaceOperator(task_id="open_workspace", **common).as_setup()
+    plan = PlanOperator(
+        task_id="plan", job=job, source=source, project=project, storage_uri=common["storage_uri"]
+    )
+    check = CheckEnvironmentOperator(task_id="check_environment", project=project, **common)
+    train = LaunchTrainingOperator.partial(
+        task_id=TRAIN_TASK,
+        map_index_template="{{ task.variant }} seed {{ task.seed }}",
+        pool=pool_of(profile),
+        retries=job.limits.retries,
+        retry_delay=_RETRY_DELAY,
+        retry_policy=retry_policy(),
+        **common,
+    ).expand_kwargs(plan.output)
+    collect = CollectOperator(task_id="collect", trigger_rule=TriggerRule.ALL_DONE, **common)
+    cost = CostOperator(task_id="cost", project=project, **common)
+    statistics = StatisticsOperator(task_id="statistics", **common)
+    gate = QualityGateOperator(task_id="quality_gate", **common)
+    report = ReportOperator(task_id="report", trigger_rule=TriggerRule.ALL_DONE, **common)
+    verdict = VerdictOperator(
+        task_id="verdict",
+        trigger_rule=TriggerRule.ALL_DONE,
+        retries=0,
+        outlets=[AssetAlias(accepted_alias(job.metadata.name))],
+        **common,
+    )
+    closed = CloseWorkspaceOperator(task_id="close_workspace", **common).as_teardown(setups=opened)
+    opened >> plan >> check >> train >> collect >> cost >> statistics >> gate >> report >> verdict
+    train >> closed
+    collect >> closed
+
+
+def accepted_alias(job_name: str) -> str:
+    """The alias under which a job's accepted results go out."""
+    return f"seedance-{job_name}"
+
+
+def _schedule(job: TrainingJob) -> CronTriggerTimetable | None:
+    if job.schedule is None:
+        return None
+    return CronTriggerTimetable(job.schedule.cron, timezone=job.schedule.timezone)
+
+
+def _start_date(job: TrainingJob) -> datetime:
+    return _FIRST_DATE.replace(tzinfo=ZoneInfo(job.schedule.timezone if job.schedule else "UTC"))
+
+
+def _documentation(job: TrainingJob, source: str, text: str) -> str:
+    variants = ", ".join(f"`{name}`" for name in job.variants)
+    return (
+        f"{job.metadata.description or job.metadata.name}\n\n"
+        f"{len(job.variants)} variants ({variants}) × {job.repeats.seeds} seeds, from `{source}`:\n\n"
+        f"```yaml\n{text.replace('```', '` ` `')}\n```"
+    )

@@ -1,0 +1,75 @@
+"""Airflow's REST API, as far as running a job from the command line needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+
+class AirflowRefused(RuntimeError):  # noqa: N818 - an answer, not a fault
+    """Airflow answered with an error; the message holds its own words."""
+
+
+class AirflowClient:
+    """A signed-in session with one Airflow.
+
+    Args:
+        url: Its base URL.
+        user: Who signs in.
+        password: The user's password.
+    """
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        self._http = httpx.Client(base_url=url, timeout=30)
+        token = self._call("POST", "/auth/token", json={"username": user, "password": password})
+        self._http.headers["Authorization"] = f"Bearer {token['access_token']}"
+
+    def source(self, dag_id: str) -> str | None:
+        """The stub that Airflow has parsed for a DAG; None where it knows none."""
+        answer = self._http.get(f"/api/v2/dagSources/{dag_id}", headers={"Accept": "application/json"})
+        return str(answer.json()["content"]) if answer.is_success else None
+
+    def import_error(self, source: str) -> str | None:
+        """The import error of the stub that names a source file, if there is one."""
+        errors = self._call("GET", "/api/v2/importErrors", params={"limit": 100})["import_errors"]
+        return next((error["stack_trace"] for error in errors if source in error["stack_trace"]), None)
+
+    def is_paused(self, dag_id: str) -> bool:
+        """Whether the DAG's schedule and runs are on hold."""
+        return bool(self._call("GET", f"/api/v2/dags/{dag_id}")["is_paused"])
+
+    def pause(self, dag_id: str, *, paused: bool) -> None:
+        """Hold or release the DAG."""
+        self._call("PATCH", f"/api/v2/dags/{dag_id}", json={"is_paused": paused})
+
+    def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
+        """Start a run; returns its id."""
+        body = {"logical_date": datetime.now(UTC).isoformat(), "conf": dict(conf)}
+        return str(self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", json=body)["dag_run_id"])
+
+    def run_state(self, dag_id: str, run_id: str) -> str:
+        """``queued``, ``running``, ``success`` or ``failed``."""
+        return str(self._call("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")["state"])
+
+    def fail_run(self, dag_id: str, run_id: str) -> None:
+        """End a run: its tasks are killed, which cancels what they launched."""
+        self._call("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}", json={"state": "failed"})
+
+    def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
+        """Every task instance of a run."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances"
+        found: list[dict[str, Any]] = []
+        while True:
+            page = self._call("GET", path, params={"limit": 100, "offset": len(found)})
+            found += page["task_instances"]
+            if not page["task_instances"] or len(found) >= page["total_entries"]:
+                return found
+
+    def _call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        answer = self._http.request(method, path, **request)
+        if answer.is_error:
+            raise AirflowRefused(f"{method} {path}: {answer.status_code} {answer.text[:500]}")
+        return dict(answer.json()) if answer.content else {}

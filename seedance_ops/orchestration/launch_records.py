@@ -1,0 +1,78 @@
+"""From a manifest to a launch's spec, and from a launch's end to its record in the object store."""
+
+from __future__ import annotations
+
+from seedance_ops.jobs.manifest import RunManifest
+from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.launchers.base import CodeArchive, Launcher, LaunchHandle, LaunchSpec
+from seedance_ops.launchers.code_source import start_of
+from seedance_ops.launchers.record import LaunchRecord
+from seedance_ops.orchestration.submissions import Intent
+from seedance_ops.training.config import BatchConfig, StopCondition
+from seedance_ops.training.plan import LaunchPlan
+
+_LOG_BYTES_KEPT = 4 * 1024 * 1024
+
+
+def spec_of(run: RunStore, manifest: RunManifest, intent: Intent, name: str) -> LaunchSpec:
+    """The complete specification of one launch."""
+    resolved = manifest.job.resolve(intent.variant)
+    workload = resolved.workload
+    code = manifest.code.get(intent.variant)
+    workdir, argv = start_of(workload)
+    return LaunchSpec(
+        name=name,
+        command=argv,
+        launch=workload.launch,
+        runtime=workload.runtime,
+        env=workload.env,
+        secrets=workload.secrets,
+        code=CodeArchive(location=run.location, key=code.key, sha256=code.sha256) if code else None,
+        workdir=workdir,
+        num_nodes=resolved.num_nodes,
+        processes_per_node=resolved.processes_per_node,
+        accelerator=resolved.resources.accelerator,
+        plan=LaunchPlan(
+            job=manifest.job.metadata.name,
+            job_hash=manifest.job_hash,
+            run_id=manifest.run_id,
+            variant=intent.variant,
+            seed=intent.seed,
+            submission=intent.submission,
+            batch=workload.batch or BatchConfig(per_rank=1),
+            stop=workload.stop or StopCondition(steps=1),
+            quality=workload.quality,
+            compression=resolved.compression,
+            checkpoint=resolved.checkpoint,
+            storage=run.training(intent.variant, intent.seed, intent.take),
+            stamp=run.stamp(),
+        ),
+    )
+
+
+def write_record(run: RunStore, record: LaunchRecord, launcher: Launcher, handle: LaunchHandle) -> None:
+    """Leave a submission's record, and the end of its log, beside the tables it wrote."""
+    from seedance_ops.storage.client import ObjectStore
+
+    objects = ObjectStore(run.training(record.variant, record.seed, record.take), patience_s=60.0)
+    objects.put(f"launches/submission-{record.submission:03d}.log", _log(launcher, handle))
+    objects.put(
+        f"launches/submission-{record.submission:03d}.json", record.model_dump_json(indent=2).encode()
+    )
+
+
+def records_of(run: RunStore, variant: str, seed: int) -> list[LaunchRecord]:
+    """Every recorded submission of one variant and seed, over all its takes."""
+    keys = run.objects.list(f"{variant}/seed-{seed}/")
+    return [
+        LaunchRecord.model_validate_json(run.objects.get(key))
+        for key in keys
+        if "/launches/submission-" in key and key.endswith(".json")
+    ]
+
+
+def _log(launcher: Launcher, handle: LaunchHandle) -> bytes:
+    kept, offset = b"", 0
+    while (chunk := launcher.logs(handle, offset)).next_offset > offset:
+        kept, offset = (kept + chunk.text.encode())[-_LOG_BYTES_KEPT:], chunk.next_offset
+    return kept

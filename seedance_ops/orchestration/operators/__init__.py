@@ -1,0 +1,1 @@
+"""One operator for each stage of a run."""

@@ -1,0 +1,137 @@
+"""Train one variant under one seed on whatever engine the job names, and wait without a worker."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from airflow.sdk import NEVER_EXPIRE, Context
+
+from seedance_ops.jobs.manifest import RunManifest
+from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.launchers.base import Launcher, LaunchHandle, LaunchState, LaunchStatus
+from seedance_ops.launchers.factory import launcher_for
+from seedance_ops.launchers.record import LaunchRecord
+from seedance_ops.orchestration.failures import failure_of
+from seedance_ops.orchestration.launch_names import announce, name_of
+from seedance_ops.orchestration.launch_records import records_of, spec_of, write_record
+from seedance_ops.orchestration.operators.stage import StageOperator
+from seedance_ops.orchestration.submissions import Intent, next_intent
+from seedance_ops.orchestration.triggers import LaunchTrigger
+
+_STATE_KEY = "intent"
+
+
+class LaunchTrainingOperator(StageOperator):
+    """Submit a training, defer until it has ended, and record what became of it.
+
+    The intent is kept in the task's state *before* submitting. A worker that dies in between leaves a try
+    that submits the same name again, which re-attaches: nothing is paid for twice.
+
+    Args:
+        variant: The variant's name.
+        seed: The seed.
+        order: Position in the run's order.
+        poll_interval_s: Seconds between two looks at the job.
+    """
+
+    template_fields = (*StageOperator.template_fields, "variant", "seed", "order")
+
+    def __init__(
+        self, *, variant: str, seed: int, order: int, poll_interval_s: float = 1.0, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.variant = variant
+        self.seed = seed
+        self.order = order
+        self.poll_interval_s = poll_interval_s
+        self._submitted: tuple[Launcher, LaunchHandle] | None = None
+
+    def execute(self, context: Context) -> NoReturn:
+        """Submit or re-attach, and defer."""
+        run = self.run_store(context)
+        manifest = run.manifest()
+        wanted = Intent(variant=self.variant, seed=self.seed, job_hash=manifest.job_hash)
+        stored = context["task_state_store"].get(_STATE_KEY)
+        remembered = Intent.model_validate(stored) if stored else None
+        known = remembered is not None and remembered.concerns(wanted)
+        records = [] if known else records_of(run, self.variant, self.seed)
+        self._submit(context, run, manifest, next_intent(wanted, remembered, records))
+
+    def execute_complete(
+        self, context: Context, event: dict[str, Any], intent: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Record the end; then return, submit anew after a preemption, or raise the failure's own type."""
+        run = self.run_store(context)
+        manifest, done = run.manifest(), Intent.model_validate(intent)
+        status = LaunchStatus.model_validate(event["status"])
+        launcher, name = launcher_for(manifest.profiles[self.variant]), name_of(manifest, done)
+        if handle := launcher.find(name):
+            if status.state is LaunchState.LOST:
+                launcher.cancel(handle)  # processes of a lost job may live on, and would disturb the next
+            write_record(run, self._record(manifest, done, name, status), launcher, handle)
+        self._remember(context, done.ended(status.state))
+        if status.state is LaunchState.SUCCEEDED:
+            return {"variant": self.variant, "seed": self.seed, "submission": done.submission}
+        if status.state is LaunchState.PREEMPTED and done.preemptions < manifest.job.limits.max_preemptions:
+            self._submit(context, run, manifest, done.after_preemption())
+        raise failure_of(status, name)
+
+    def on_kill(self) -> None:
+        """Cancel what this very process has submitted, if it is killed before it could defer."""
+        if self._submitted:
+            launcher, handle = self._submitted
+            launcher.cancel(handle)
+
+    def _submit(self, context: Context, run: RunStore, manifest: RunManifest, intent: Intent) -> NoReturn:
+        name = name_of(manifest, intent)
+        launcher = launcher_for(manifest.profiles[self.variant])
+        self._remember(context, intent)
+        announce(run, name)
+        handle = launcher.submit(spec_of(run, manifest, intent, name))
+        self._submitted = (launcher, handle)
+        self.log.info("Submitted %s (submission %d, take %d)", name, intent.submission, intent.take)
+        self.defer(
+            trigger=LaunchTrigger(
+                profile=manifest.profiles[self.variant].model_dump(mode="json"),
+                handle=handle.model_dump(mode="json"),
+                queue_timeout_s=manifest.job.limits.queue_timeout_s,
+                run_timeout_s=manifest.job.limits.run_timeout_s,
+                poll_interval_s=self.poll_interval_s,
+            ),
+            method_name="execute_complete",
+            kwargs={"intent": intent.model_dump(mode="json")},
+        )
+        raise AssertionError("defer does not return")
+
+    def _remember(self, context: Context, intent: Intent) -> None:
+        context["task_state_store"].set(_STATE_KEY, intent.model_dump(mode="json"), retention=NEVER_EXPIRE)
+
+    def _record(self, manifest: RunManifest, done: Intent, name: str, status: LaunchStatus) -> LaunchRecord:
+        resolved = manifest.job.resolve(self.variant)
+        return LaunchRecord(
+            name=name,
+            launcher=manifest.profiles[self.variant].kind,
+            job=manifest.job.metadata.name,
+            run_id=manifest.run_id,
+            variant=self.variant,
+            seed=self.seed,
+            take=done.take,
+            submission=done.submission,
+            order=self.order,
+            num_nodes=resolved.num_nodes,
+            processes_per_node=resolved.processes_per_node,
+            accelerator=resolved.resources.accelerator,
+            **status.model_dump(
+                include={
+                    "state",
+                    "reason",
+                    "failure",
+                    "submitted_at_s",
+                    "started_at_s",
+                    "ended_at_s",
+                    "exit_codes",
+                    "mean_cpu_utilisation",
+                    "peak_memory_bytes",
+                }
+            ),
+        )

@@ -1,0 +1,116 @@
+"""The first stage: fix what this run consists of, so that no later edit can change it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import Context
+
+from seedance_ops.jobs.catalog import launcher_profile
+from seedance_ops.jobs.identity import job_hash
+from seedance_ops.jobs.manifest import CodeVersion, RunManifest, plan_runs
+from seedance_ops.jobs.overrides import apply_overrides
+from seedance_ops.jobs.project import ProjectContext
+from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.orchestration.operators.stage import StageOperator
+
+
+class PlanOperator(StageOperator):
+    """Apply the run's params, archive the code, and write the manifest.
+
+    Args:
+        job: The job as its file has it.
+        source: The job file, relative to the project.
+        project: The project's root on this machine.
+    """
+
+    def __init__(self, *, job: TrainingJob, source: str, project: str, **kwargs: Any) -> None:
+        super().__init__(job_name=job.metadata.name, **kwargs)
+        self.job = job
+        self.source = source
+        self.project = project
+
+    def execute(self, context: Context) -> list[dict[str, Any]]:
+        """Write the manifest; returns the mapped arguments of ``train``.
+
+        A run is planned once: a cleared ``plan`` returns what was planned, unless the code or the params
+        have changed, which is refused because treatments would mix.
+        """
+        run = self.run_store(context)
+        overrides = overrides_of(self.job, context["params"])
+        job = apply_overrides(self.job, overrides) if overrides else self.job
+        manifest = self._manifest(context["run_id"], job, overrides, run)
+        manifest = _write_once(run, manifest)
+        self.log.info("%d trainings of job %s", len(manifest.runs), manifest.job_hash[:12])
+        return [
+            {"variant": planned.variant, "seed": planned.seed, "order": planned.order}
+            for planned in manifest.runs
+        ]
+
+    def _manifest(
+        self, run_id: str, job: TrainingJob, overrides: dict[str, Any], run: RunStore
+    ) -> RunManifest:
+        project = ProjectContext(Path(self.project))
+        variants = [job.resolve(name) for name in job.variants]
+        code = {
+            variant.name: version
+            for variant in variants
+            if (version := _archive(variant.workload, Path(self.project), run)) is not None
+        }
+        digest = "-".join(sorted({version.sha256 for version in code.values()})) or None
+        return RunManifest(
+            job=job,
+            job_hash=job_hash(job, digest, job.workload.image),
+            source=self.source,
+            run_id=run_id,
+            runs=plan_runs(job, run_id),
+            profiles={variant.name: launcher_profile(variant.launcher, project) for variant in variants},
+            code=code,
+            overrides=overrides,
+            planned_at_s=time.time(),
+        )
+
+
+def overrides_of(job: TrainingJob, params: Mapping[str, Any]) -> dict[str, Any]:
+    """What the trigger form or ``--set`` changed, by path."""
+    from seedance_ops.jobs.param_forms import param_schemas
+
+    schemas = param_schemas(job)
+    unknown = set(params) - set(schemas)
+    if unknown:
+        apply_overrides(job, dict.fromkeys(sorted(unknown)))  # raises, naming what may be changed
+    return {path: params[path] for path, schema in schemas.items() if params.get(path) != schema["default"]}
+
+
+def _archive(workload: Any, project: Path, run: RunStore) -> CodeVersion | None:
+    from seedance_ops.launchers.code_source import archive_of
+
+    archive = archive_of(workload, project)
+    if archive is None:
+        return None
+    data, sha256 = archive
+    version = CodeVersion(key=f"_run/code/{sha256}.tar.gz", sha256=sha256)
+    run.objects.put(version.key, data)
+    return version
+
+
+def _write_once(run: RunStore, manifest: RunManifest) -> RunManifest:
+    from seedance_ops.storage.errors import ObjectMissing
+
+    try:
+        earlier = run.manifest()
+    except ObjectMissing:
+        run.write("manifest.json", manifest)
+        return manifest
+    if earlier.job_hash != manifest.job_hash:
+        raise ValueError(
+            f"run {manifest.run_id} was planned with job hash {earlier.job_hash[:12]}, the job or its code "
+            f"now has {manifest.job_hash[:12]}: trigger a new run instead of clearing plan{os.linesep}"
+            "(a run never mixes two versions of its code)"
+        )
+    return earlier

@@ -1,27 +1,55 @@
-# `make` alone lists the targets. Everything lives in this checkout: .venv and .airflow.
+# `make` alone lists the targets. Everything they make lives in this checkout: .venv and .airflow.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
-BIN := .venv/bin
+BIN := $(CURDIR)/.venv/bin
 TEST_ARGS ?=
 
 export AIRFLOW_HOME ?= $(CURDIR)/.airflow
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PATH := $(BIN):$(PATH)
 
 .PHONY: help setup demo up test lint bench schemas clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
-setup: .venv/ready ## Create the virtual environment (pinned by constraints.txt)
+setup: .venv/ready ## Create the virtual environment, pinned by constraints.txt
 
 # torch first, by pip, so that a CPU build offered by the machine is taken; uv would fetch the CUDA build.
 .venv/ready: pyproject.toml constraints.txt
-	@command -v $(PYTHON) >/dev/null || { echo "needs Python 3.11 or newer: apt-get install python3 python3-venv"; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "needs Python 3.11: apt-get install python3 python3-venv"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "needs venv: apt-get install python3-venv"; exit 1; }
-	@echo "[setup] torch, then everything else (about two minutes)"
+	@echo "[setup] torch, then the rest: about a minute"
 	@$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/pip install -q torch==2.13.0
-	@$(BIN)/pip install -q uv==$$(grep -oP '^uv==\K.*' constraints.txt)
-	@VIRTUAL_ENV=.venv $(BIN)/uv pip install -q -e '.[dev]' -c constraints.txt
+	@$(BIN)/pip install -q -c constraints.txt uv
+	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install -q -e '.[dev]' -c constraints.txt
+	@# Every Airflow process pays for what is not compiled; one of torch's files is for Python 3.12.
 	@$(BIN)/python -m compileall -q -j 2 .venv/lib >/dev/null 2>&1 || true
 	@touch $@
+
+demo: setup ## Run include/jobs/char_gpt.yaml through Airflow to its report
+	@seedance run include/jobs/char_gpt.yaml
+
+up: setup ## Airflow with its page on port 8080 and the object store, until Ctrl-C
+	@seedance up
+
+test: setup ## The whole suite
+	@pytest $(TEST_ARGS)
+
+lint: setup ## ruff, mypy --strict, import-linter
+	@ruff check .
+	@ruff format --check .
+	@mypy
+	@lint-imports
+
+bench: setup ## Every benchmark, results into benchmarks/results
+	@mkdir -p benchmarks/results
+	@for script in benchmarks/*.py; do \
+	  echo "== $$script"; python $$script --json benchmarks/results/$$(basename $$script .py).json || exit 1; done
+
+schemas: setup ## Write the JSON Schemas anew after a change to the models
+	@seedance schema --write include/schemas
+
+clean: ## Stop the object store; remove the Airflow home, its runs and the virtual environment
+	@test ! -x $(BIN)/seedance || seedance storage down
+	@rm -rf .airflow .venv benchmarks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -13,6 +13,9 @@ COMMANDS = {
     "schema": "seedance_ops.cli.schema",
     "list": "seedance_ops.cli.list_jobs",
     "show": "seedance_ops.cli.show",
+    "run": "seedance_ops.cli.run",
+    "up": "seedance_ops.cli.up",
+    "storage": "seedance_ops.cli.storage",
 }
 """Command → its module. Each module has ``app``, a ``typer.Typer`` with one command or several."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,20 +54,29 @@ def load_job_file(path: Path, *, project: ProjectContext | None = None) -> Loade
     return load_job_text(read_text(path), path, project=project or ProjectContext.discover(path.parent))
 
 
-def load_job_text(text: str, source: Path, *, project: ProjectContext | None) -> LoadedJob:
+def load_job_text(
+    text: str,
+    source: Path,
+    *,
+    project: ProjectContext | None,
+    defaults: Mapping[Path, str] | None = None,
+) -> LoadedJob:
     """Load a job from its text; ``source`` names it in errors and selects its ``defaults.yaml``.
 
     Without a project nothing is looked up on disk: neither defaults, entrypoint nor launcher profile.
+    ``defaults`` gives the text of each ``defaults.yaml``, outermost first, in place of those on disk.
     Raises ``JobErrors``.
     """
     check_text(text, source)
     files = [Source(source, text)]
     root = _mapping(parse_yaml(text, source), source)
-    for defaults in reversed(list(project.defaults_files(source)) if project else []):
-        files.append(Source(defaults, read_text(defaults)))
-        lower = parse_yaml(files[-1].text, defaults)
+    if defaults is None:
+        defaults = {path: read_text(path) for path in project.defaults_files(source)} if project else {}
+    for path, content in reversed(defaults.items()):
+        files.append(Source(path, content))
+        lower = parse_yaml(content, path)
         if lower is not None:
-            root = merge(_mapping(lower, defaults), root)
+            root = merge(_mapping(lower, path), root)
     job, findings = _validated(root, project)
     if job is None or findings:
         raise JobErrors(locate(findings, root, files))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from seedance_ops.jobs.workload import GitCode, Workload
 from seedance_ops.launchers.code_archive import pack
@@ -15,7 +15,7 @@ _GIT_TIMEOUT_S = 300
 
 
 def archive_of(workload: Workload, project: Path) -> tuple[bytes, str] | None:
-    """The archive of a workload's code and its SHA-256; None where an image or the machine holds it.
+    """The archive of a workload's code and its SHA-256; None where an image holds it.
 
     Names in the archive are relative to the project, or to the repository's root.
 
@@ -28,18 +28,7 @@ def archive_of(workload: Workload, project: Path) -> tuple[bytes, str] | None:
         return pack(project / workload.workdir, project)
     if workload.entrypoint:
         return pack((project / workload.entrypoint).parent, project)
-    return None
-
-
-def start_of(workload: Workload) -> tuple[str, tuple[str, ...]]:
-    """The directory a command starts in, relative to the unpacked code, and its argv from there."""
-    workdir = str(workload.workdir or ".")
-    argv = workload.argv()
-    if workload.entrypoint is None or workdir == ".":
-        return workdir, argv
-    entrypoint = str(workload.entrypoint)
-    moved = PurePosixPath(os.path.relpath(entrypoint, workdir)).as_posix()
-    return workdir, tuple(moved if word == entrypoint else word for word in argv)
+    return None if workload.image else pack(project, project)
 
 
 def _from_git(code: GitCode) -> tuple[bytes, str]:

@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from airflow.sdk import DAG, AssetAlias, CronTriggerTimetable, Param, TriggerRule
+from airflow.sdk import DAG, AssetAlias, CronTriggerTimetable, Param, TriggerRule, get_parsing_context
 
 from seedance_ops.jobs.catalog import launcher_profile
 from seedance_ops.jobs.loader import load_job_text
 from seedance_ops.jobs.param_forms import param_schemas
-from seedance_ops.jobs.profiles import LauncherProfile
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.orchestration.failures import retry_policy
@@ -46,7 +45,10 @@ def build_dag(text: str, *, source: str, project: str, defaults: Mapping[str, st
     Raises:
         JobErrors: The job is not valid; Airflow shows it as an import error of this one file.
     """
-    context = ProjectContext(Path(project))
+    # A worker runs what was parsed when the run began: whatever has happened to the project's files since
+    # must not change it, so only the DAG processor looks at them.
+    at_work = get_parsing_context().dag_id is not None
+    context = None if at_work else ProjectContext(Path(project))
     pinned = {Path(project, name): content for name, content in (defaults or {}).items()}
     job = load_job_text(text, Path(project, source), project=context, defaults=pinned).job
     with DAG(
@@ -61,11 +63,12 @@ def build_dag(text: str, *, source: str, project: str, defaults: Mapping[str, st
         doc_md=_documentation(job, source, text),
         render_template_as_native_obj=False,
     ) as dag:
-        _stages(job, source, project, launcher_profile(job.launcher, context))
+        pool = pool_of(launcher_profile(job.launcher, context)) if context else None
+        _stages(job, source, project, pool)
     return dag
 
 
-def _stages(job: TrainingJob, source: str, project: str, profile: LauncherProfile) -> None:
+def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> None:
     common = {
         "job_name": job.metadata.name,
         "storage_uri": job.storage.uri if job.storage else None,
@@ -78,7 +81,7 @@ def _stages(job: TrainingJob, source: str, project: str, profile: LauncherProfil
     train = LaunchTrainingOperator.partial(
         task_id=TRAIN_TASK,
         map_index_template="{{ task.variant }} seed {{ task.seed }}",
-        pool=pool_of(profile),
+        **({"pool": pool} if pool else {}),
         retries=job.limits.retries,
         retry_delay=_RETRY_DELAY,
         retry_policy=retry_policy(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.launchers.base import CodeArchive, Launcher, LaunchHandle, LaunchSpec
-from seedance_ops.launchers.code_source import start_of
 from seedance_ops.launchers.record import LaunchRecord
 from seedance_ops.orchestration.submissions import Intent
 from seedance_ops.training.config import BatchConfig, StopCondition
@@ -19,16 +18,15 @@ def spec_of(run: RunStore, manifest: RunManifest, intent: Intent, name: str) -> 
     resolved = manifest.job.resolve(intent.variant)
     workload = resolved.workload
     code = manifest.code.get(intent.variant)
-    workdir, argv = start_of(workload)
     return LaunchSpec(
         name=name,
-        command=argv,
+        command=workload.argv(),
         launch=workload.launch,
         runtime=workload.runtime,
         env=workload.env,
         secrets=workload.secrets,
         code=CodeArchive(location=run.location, key=code.key, sha256=code.sha256) if code else None,
-        workdir=workdir,
+        workdir=workload.workdir or ".",
         num_nodes=resolved.num_nodes,
         processes_per_node=resolved.processes_per_node,
         accelerator=resolved.resources.accelerator,

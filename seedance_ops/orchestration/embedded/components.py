@@ -62,12 +62,16 @@ class EmbeddedAirflow:
         home: ``AIRFLOW_HOME``, inside the checkout by default.
         project: The project it serves.
         port: Of the web page; None takes a free one.
+        host: Address that page and API listen on.
     """
 
-    def __init__(self, home: Path, project: ProjectContext, *, port: int | None = None) -> None:
+    def __init__(
+        self, home: Path, project: ProjectContext, *, port: int | None = None, host: str = "127.0.0.1"
+    ) -> None:
         self._home = home
         self._project = project
         self._port = port
+        self._host = host
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._environment: dict[str, str] = {}
         self._store = None if _store_is_configured() else EmbeddedStore(home / "object-store")
@@ -92,7 +96,7 @@ class EmbeddedAirflow:
         if self._store:
             tell("object store")
             store = self._store.up().environment()
-        self._environment = environment(self._home, self._project.root, port, store)
+        self._environment = environment(self._home, self._project.root, (self._host, port), store)
         self._prepare(tell)
         tell("Airflow")
         for component in COMPONENTS:

@@ -44,20 +44,24 @@ def keys_of(home: Path) -> Keys:
 
 
 def environment(
-    home: Path, project: Path, port: int, store: Mapping[str, str], inherited: Mapping[str, str] = os.environ
+    home: Path,
+    project: Path,
+    address: tuple[str, int],
+    store: Mapping[str, str],
+    inherited: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
     """The environment of every component.
 
     Args:
         home: ``AIRFLOW_HOME``.
         project: The project whose jobs, ``dags/`` and ``plugins/`` it serves.
-        port: Of the web page and the API, on loopback.
+        address: Host and port that the web page and the API listen on.
         store: The object store's ``AWS_*`` variables; empty to use those that are inherited.
         inherited: The caller's environment; its ``AIRFLOW__*`` would configure some other Airflow.
     """
     keys = keys_of(home)
     kept = {name: value for name, value in inherited.items() if not name.startswith(_INHERITED_AIRFLOW)}
-    return kept | dict(store) | _identity(home, project, port, keys) | _pace()
+    return kept | dict(store) | _identity(home, project, address, keys) | _pace()
 
 
 def bundle_folder(home: Path) -> Path:
@@ -65,7 +69,8 @@ def bundle_folder(home: Path) -> Path:
     return home / "bundles" / BUNDLE_NAME
 
 
-def _identity(home: Path, project: Path, port: int, keys: Keys) -> dict[str, str]:
+def _identity(home: Path, project: Path, address: tuple[str, int], keys: Keys) -> dict[str, str]:
+    host, port = address
     bundles = [
         {
             "name": BUNDLE_NAME,
@@ -89,7 +94,7 @@ def _identity(home: Path, project: Path, port: int, keys: Keys) -> dict[str, str
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(_password_file(home)),
-        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__HOST": host,
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__API__BASE_URL": f"http://localhost:{port}",
         "AIRFLOW__API__SECRET_KEY": keys.api_secret,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -110,7 +109,6 @@ def _write_once(run: RunStore, manifest: RunManifest) -> RunManifest:
     if earlier.job_hash != manifest.job_hash:
         raise ValueError(
             f"run {manifest.run_id} was planned with job hash {earlier.job_hash[:12]}, the job or its code "
-            f"now has {manifest.job_hash[:12]}: trigger a new run instead of clearing plan{os.linesep}"
-            "(a run never mixes two versions of its code)"
+            f"now has {manifest.job_hash[:12]}; a run never mixes two versions: trigger a new one"
         )
     return earlier

@@ -1,0 +1,158 @@
+"""What a person sees while a run goes on: stages, variants × seeds, steps, time left."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from seedance_ops.jobs.manifest import PlannedRun, plan_runs
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.launchers.running import RunningLaunch
+
+STAGES = (
+    "open_workspace",
+    "plan",
+    "check_environment",
+    "train",
+    "collect",
+    "cost",
+    "statistics",
+    "quality_gate",
+    "report",
+    "verdict",
+)
+_MARKS = {"success": ("✓", "green"), "failed": ("✗", "red"), "upstream_failed": ("✗", "red")}
+_ACTIVE = {"running", "deferred", "queued", "scheduled", "up_for_retry"}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What Airflow and the launches' folders say at one moment."""
+
+    tasks: list[dict[str, Any]]
+    launches: list[RunningLaunch]
+
+
+class RunView:
+    """Turns snapshots into a picture for a terminal, or into lines for a log."""
+
+    def __init__(self, job: TrainingJob, run_id: str) -> None:
+        self._job = job
+        self._planned = plan_runs(job, run_id)
+        self._began_s = time.monotonic()
+        self._said: set[str] = set()
+        self._run_id = run_id
+
+    def render(self, now: Snapshot) -> RenderableType:
+        """The whole picture."""
+        return Group(self._title(now), self._stages(now), self._grid(now), *self._current(now))
+
+    def news(self, now: Snapshot) -> str | None:
+        """What has ended since the last call, as lines; None where nothing has."""
+        lines = []
+        for task in now.tasks:
+            ended = task["state"] in ("success", "failed", "upstream_failed")
+            label = task.get("rendered_map_index") or (task["map_index"] if task["map_index"] >= 0 else "")
+            line = f"{task['task_id']} {label}: {task['state']}".replace(" :", ":")
+            if ended and line not in self._said:
+                self._said.add(line)
+                lines.append(f"[{_clock(time.monotonic() - self._began_s)}] {line}")
+        return "\n".join(lines) or None
+
+    def _title(self, now: Snapshot) -> Text:
+        left = self._seconds_left(now)
+        text = Text.assemble((f"{self._job.metadata.name}  ", "bold"), (self._run_id, "dim"))
+        text.append(f"   {_clock(time.monotonic() - self._began_s)} elapsed")
+        return text.append(f", about {_clock(left)} of training left") if left else text
+
+    def _stages(self, now: Snapshot) -> Text:
+        states: dict[str, Counter[str]] = {stage: Counter() for stage in STAGES}
+        for task in now.tasks:
+            if task["task_id"] in states:
+                states[task["task_id"]][task["state"] or "none"] += 1
+        text = Text()
+        for stage, counts in states.items():
+            mark, style = _stage_mark(counts)
+            text.append(f"{mark} {stage}  ", style=style)
+        return text
+
+    def _grid(self, now: Snapshot) -> Table:
+        states = self._training_states(now)
+        table = Table(box=None, padding=(0, 1))
+        table.add_column("")
+        for seed in self._job.repeats.seed_values:
+            table.add_column(f"seed {seed}", justify="center")
+        for variant in self._job.variants:
+            cells = [_cell(states.get((variant, seed))) for seed in self._job.repeats.seed_values]
+            table.add_row(variant, *cells)
+        return table
+
+    def _current(self, now: Snapshot) -> list[RenderableType]:
+        rows: list[RenderableType] = []
+        for launch in now.launches:
+            row = Table.grid(padding=(0, 1))
+            progress = launch.progress
+            label = f"{launch.variant} seed {launch.seed}"
+            if progress and progress.total_steps:
+                bar = ProgressBar(total=progress.total_steps, completed=progress.step, width=40)
+                row.add_row(label, bar, f"step {progress.step}/{progress.total_steps}")
+            else:
+                row.add_row(label, Text(f"starting, {_clock(time.time() - launch.started_at_s)}", style="dim"))
+            rows.append(row)
+        return rows
+
+    def _training_states(self, now: Snapshot) -> dict[tuple[str, int], str]:
+        by_index = dict(enumerate(self._planned))
+        return {
+            (planned.variant, planned.seed): task["state"] or "none"
+            for task in now.tasks
+            if task["task_id"] == "train" and (planned := by_index.get(task["map_index"]))
+        }
+
+    def _seconds_left(self, now: Snapshot) -> float | None:
+        """From the pace of the trainings that have ended, set-up between them included."""
+        ended = [task for task in now.tasks if task["task_id"] == "train" and task["state"] == "success"]
+        times = sorted(datetime.fromisoformat(task["end_date"]).timestamp() for task in ended)
+        gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+        if not gaps:
+            return None
+        states = self._training_states(now)
+        open_runs = sum(_is_open(planned, states) for planned in self._planned)
+        since = time.time() - times[-1]
+        return max(0.0, open_runs * statistics.median(gaps) - since)
+
+
+def _is_open(planned: PlannedRun, states: dict[tuple[str, int], str]) -> bool:
+    return states.get((planned.variant, planned.seed)) not in ("success", "failed", "upstream_failed")
+
+
+def _stage_mark(counts: Counter[str]) -> tuple[str, str]:
+    for state in ("failed", "upstream_failed"):
+        if counts[state]:
+            return _MARKS[state]
+    if any(counts[state] for state in _ACTIVE):
+        return "●", "yellow"
+    return _MARKS["success"] if counts["success"] else ("·", "dim")
+
+
+def _cell(state: str | None) -> Text:
+    if state in _MARKS:
+        mark, style = _MARKS[state]
+        return Text(mark, style=style)
+    if state in ("running", "deferred"):
+        return Text("●", style="yellow")
+    return Text("↻", style="yellow") if state == "up_for_retry" else Text("·", style="dim")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(max(0.0, seconds)), 60)
+    return f"{minutes}:{rest:02d}"

@@ -1,0 +1,87 @@
+"""From the tables that trainings left to gates that passed or did not: four stages, each pure in the middle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import Context
+
+from seedance_ops.jobs.project import ProjectContext
+from seedance_ops.orchestration.operators.stage import StageOperator
+
+
+class CollectOperator(StageOperator):
+    """Join what every training left into one row per run, and name what is missing."""
+
+    def execute(self, context: Context) -> dict[str, int]:
+        """Write the run's tables; returns how many runs are complete and how many are missing."""
+        from seedance_ops.reporting.run_table import assemble, read_run_tables
+
+        run = self.run_store(context)
+        manifest = run.manifest()
+        tables = read_run_tables(run, manifest)
+        table = assemble(manifest, tables)
+        for name in ("steps", "evaluations", "checkpoint_writes", "launches"):
+            run.write_frame(name, getattr(tables, name))
+        run.write_frame("runs", table.frame)
+        for gone in table.missing:
+            self.log.warning("%s seed %d is missing: %s", gone.variant, gone.seed, gone.reason)
+        return {"complete": len(table.frame), "missing": len(table.missing)}
+
+
+class CostOperator(StageOperator):
+    """Price every run from the catalogue.
+
+    Args:
+        project: The project's root on this machine.
+    """
+
+    def __init__(self, *, project: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.project = project
+
+    def execute(self, context: Context) -> None:
+        """Write the costs beside the runs."""
+        from seedance_ops.cost.catalogue import load_prices
+        from seedance_ops.cost.run_cost import price_runs
+
+        run = self.run_store(context)
+        manifest = run.manifest()
+        catalogue = load_prices(ProjectContext(Path(self.project)).prices_file)
+        prices = {
+            variant: catalogue.price(profile.price, variant=variant)
+            for variant, profile in manifest.profiles.items()
+        }
+        run.write_frame("costs", price_runs(run.frame("runs"), run.frame("launches"), prices))
+
+
+class StatisticsOperator(StageOperator):
+    """Compare every variant with the baseline. The unit is the run."""
+
+    def execute(self, context: Context) -> None:
+        """Write ``statistics.json``."""
+        from seedance_ops.reporting.run_table import with_costs
+        from seedance_ops.reporting.summary import summarise
+
+        run = self.run_store(context)
+        runs = with_costs(run.frame("runs"), run.frame("costs"))
+        run.write("statistics.json", summarise(run.manifest().job, runs))
+
+
+class QualityGateOperator(StageOperator):
+    """Judge the gates. Records, and never raises on a rejection: the verdict is a task of its own."""
+
+    def execute(self, context: Context) -> dict[str, str]:
+        """Write ``gates.json``; returns each variant's verdict."""
+        from seedance_ops.quality.judge import judge
+        from seedance_ops.reporting.run_table import MissingRuns, with_costs
+        from seedance_ops.reporting.summary import Statistics
+
+        run = self.run_store(context)
+        job = run.manifest().job
+        runs = with_costs(run.frame("runs"), run.frame("costs"))
+        missing = run.read("missing.json", MissingRuns).runs
+        results = judge(job, runs, run.read("statistics.json", Statistics), missing)
+        run.write("gates.json", results)
+        return {verdict.variant: verdict.outcome for verdict in results.verdicts}

@@ -1,0 +1,98 @@
+"""The last two stages: what people read, and whether the run succeeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow.exceptions import AirflowFailException
+from airflow.sdk import Asset, Context
+
+from seedance_ops.jobs.manifest import RunManifest
+from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.orchestration.links import ReportLink
+from seedance_ops.orchestration.operators.stage import StageOperator
+if TYPE_CHECKING:
+    from seedance_ops.reporting.report import Report
+
+
+class ReportOperator(StageOperator):
+    """Write ``report.html`` and ``report.json``, also when stages before it failed: then it says which."""
+
+    operator_extra_links = (ReportLink(),)
+
+    def execute(self, context: Context) -> str:
+        """Returns the report's URI."""
+        from seedance_ops.reporting.report import failed_report, render_html
+        from seedance_ops.storage.errors import ObjectMissing
+
+        run = self.run_store(context)
+        manifest = run.manifest()
+        try:
+            report = _whole_report(run, manifest)
+        except ObjectMissing as missing:
+            self.log.warning("An earlier stage has not written what the report needs: %s", missing)
+            report = failed_report(manifest, _stamp(run), [str(missing)])
+        run.write("report.json", report)
+        uri = run.write_text("report.html", render_html(report))
+        self.log.info("Report: %s", uri)
+        return uri
+
+
+class VerdictOperator(StageOperator):
+    """The only leaf: fails the run by the job's ``accept``, and sends an accepted result out as an asset."""
+
+    operator_extra_links = (ReportLink(),)
+
+    def execute(self, context: Context) -> dict[str, str]:
+        """Returns each variant's verdict; raises where the job does not accept them."""
+        from seedance_ops.quality.judge import GateResults, job_accepted
+        from seedance_ops.storage.errors import ObjectMissing
+
+        run = self.run_store(context)
+        try:
+            job, results = run.manifest().job, run.read("gates.json", GateResults)
+        except ObjectMissing as missing:
+            raise AirflowFailException(f"nothing to judge: {missing}") from None
+        verdicts = {verdict.variant: str(verdict.outcome) for verdict in results.verdicts}
+        for verdict in results.verdicts:
+            self.log.info("%s: %s", verdict.variant, verdict.summary)
+        if not job_accepted(job.accept, results.verdicts):
+            raise AirflowFailException(f"not accepted (accept: {job.accept}): {verdicts}")
+        self._publish(context, run, verdicts)
+        return verdicts
+
+    def _publish(self, context: Context, run: RunStore, verdicts: dict[str, str]) -> None:
+        accepted = [variant for variant, outcome in verdicts.items() if outcome == "accepted"]
+        if not accepted:
+            return
+        base = run.location.uri.rpartition("/")[0]
+        extra = {"run_id": context["run_id"], "report": f"{run.location.uri}/_run/report.html", "accepted": accepted}
+        for alias in self.outlets:
+            context["outlet_events"][alias].add(Asset(name=self.job_name, uri=base), extra=extra)
+
+
+def _whole_report(run: RunStore, manifest: RunManifest) -> Report:
+    from seedance_ops.quality.judge import GateResults
+    from seedance_ops.reporting.report import build_report
+    from seedance_ops.reporting.run_table import MissingRuns, RunTable, RunTables
+    from seedance_ops.reporting.summary import Statistics
+
+    names = ("steps", "evaluations", "checkpoint_writes", "launches")
+    return build_report(
+        manifest,
+        run.stamp(),
+        RunTables(**{name: run.frame(name) for name in names}),
+        RunTable(frame=run.frame("runs"), missing=run.read("missing.json", MissingRuns).runs),
+        run.frame("costs"),
+        run.read("statistics.json", Statistics),
+        run.read("gates.json", GateResults),
+    )
+
+
+def _stamp(run: RunStore) -> dict[str, str]:
+    from seedance_ops.storage.errors import ObjectMissing
+
+    try:
+        return run.stamp()
+    except ObjectMissing:
+        return {}

@@ -14,5 +14,7 @@ class SeedancePlugin(AirflowPlugin):
     """What the web server learns from this project."""
 
     name = "seedance"
-    fastapi_apps: ClassVar[list[Any]] = [{"app": report_app(), "url_prefix": "/seedance", "name": "Seedance reports"}]
+    fastapi_apps: ClassVar[list[Any]] = [
+        {"app": report_app(), "url_prefix": "/seedance", "name": "Seedance reports"}
+    ]
     operator_extra_links: ClassVar[list[Any]] = [ReportLink()]

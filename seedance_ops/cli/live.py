@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -106,7 +107,9 @@ class RunView:
                 bar = ProgressBar(total=progress.total_steps, completed=progress.step, width=40)
                 row.add_row(label, bar, f"step {progress.step}/{progress.total_steps}")
             else:
-                row.add_row(label, Text(f"starting, {_clock(time.time() - launch.started_at_s)}", style="dim"))
+                row.add_row(
+                    label, Text(f"starting, {_clock(time.time() - launch.started_at_s)}", style="dim")
+                )
             rows.append(row)
         return rows
 
@@ -122,7 +125,7 @@ class RunView:
         """From the pace of the trainings that have ended, set-up between them included."""
         ended = [task for task in now.tasks if task["task_id"] == "train" and task["state"] == "success"]
         times = sorted(datetime.fromisoformat(task["end_date"]).timestamp() for task in ended)
-        gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in pairwise(times)]
         if not gaps:
             return None
         states = self._training_states(now)

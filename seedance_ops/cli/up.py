@@ -16,7 +16,9 @@ app = typer.Typer()
 def up(
     *,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Of the web page.")] = 8080,
-    host: Annotated[str, typer.Option(help="Address to listen on; all of a container is 0.0.0.0.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; all of a container is 0.0.0.0.")
+    ] = "127.0.0.1",
 ) -> None:
     """Start Airflow and the object store, print the sign-in, and stop both on Ctrl-C."""
     from seedance_ops.cli.run import airflow_home

@@ -39,6 +39,11 @@ class ProjectContext:
         """The catalogue of launcher profiles."""
         return self.root / "include" / "catalog" / "launchers.yaml"
 
+    @property
+    def prices_file(self) -> Path:
+        """The price catalogue."""
+        return self.root / "include" / "catalog" / "prices.yaml"
+
     def job_files(self) -> list[Path]:
         """Every job file, in a stable order; ``defaults.yaml`` is none."""
         return sorted(

@@ -25,7 +25,6 @@ from seedance_ops.launchers.local_wrapper import worker_environment
 from seedance_ops.launchers.processes import alive, end_all, host_identity, processes_of
 from seedance_ops.launchers.secret_references import resolve
 from seedance_ops.launchers.workspace import Ended, Started, Workspace
-from seedance_ops.storage.client import ObjectStore
 from seedance_ops.whole_file import write_whole
 
 _START_TIMEOUT_S = 60.0
@@ -108,6 +107,8 @@ class LocalLauncher:
 
     def _prepare(self, workspace: Workspace, spec: LaunchSpec) -> None:
         if spec.code:
+            from seedance_ops.storage.client import ObjectStore
+
             archive = ObjectStore(spec.code.location, patience_s=_STORE_PATIENCE_S).get(spec.code.key)
             unpack(archive, spec.code.sha256, workspace.code)
         spec.plan.write(workspace.plan)

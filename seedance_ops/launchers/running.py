@@ -37,6 +37,8 @@ def running_launches(root: Path, job: str, run_id: str) -> list[RunningLaunch]:
             continue
         if (plan.job, plan.run_id) == (job, run_id):
             found.append(
-                RunningLaunch(folder.name, plan.variant, plan.seed, started.started_at_s, workspace.progress())
+                RunningLaunch(
+                    folder.name, plan.variant, plan.seed, started.started_at_s, workspace.progress()
+                )
             )
     return found

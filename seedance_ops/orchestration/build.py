@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from zoneinfo import ZoneInfo
+from typing import Any
 
 from airflow.sdk import DAG, AssetAlias, CronTriggerTimetable, Param, TriggerRule, get_parsing_context
 
@@ -30,7 +30,6 @@ from seedance_ops.orchestration.pools import pool_of
 
 TRAIN_TASK = "train"
 _RETRY_DELAY = timedelta(seconds=10)
-_FIRST_DATE = datetime(2026, 1, 1)  # noqa: DTZ001 - the time zone is the schedule's
 
 
 def build_dag(text: str, *, source: str, project: str, defaults: Mapping[str, str] | None = None) -> DAG:
@@ -55,9 +54,8 @@ def build_dag(text: str, *, source: str, project: str, defaults: Mapping[str, st
         dag_id=job.metadata.name,
         description=job.metadata.description,
         schedule=_schedule(job),
-        start_date=_start_date(job),
         catchup=bool(job.schedule and job.schedule.catchup),
-        params={path: Param(**schema) for path, schema in param_schemas(job).items()},
+        params={path: _param(schema) for path, schema in param_schemas(job).items()},
         default_args={"owner": job.metadata.owner or "airflow", "retries": 1, "retry_delay": _RETRY_DELAY},
         tags=["seedance", job.kind, *(f"{key}:{value}" for key, value in job.metadata.labels.items())],
         doc_md=_documentation(job, source, text),
@@ -69,7 +67,7 @@ def build_dag(text: str, *, source: str, project: str, defaults: Mapping[str, st
 
 
 def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> None:
-    common = {
+    common: dict[str, Any] = {
         "job_name": job.metadata.name,
         "storage_uri": job.storage.uri if job.storage else None,
     }
@@ -110,14 +108,18 @@ def accepted_alias(job_name: str) -> str:
     return f"seedance-{job_name}"
 
 
+def _param(schema: dict[str, Any]) -> Param:
+    return Param(**schema)
+
+
 def _schedule(job: TrainingJob) -> CronTriggerTimetable | None:
     if job.schedule is None:
         return None
-    return CronTriggerTimetable(job.schedule.cron, timezone=job.schedule.timezone)
-
-
-def _start_date(job: TrainingJob) -> datetime:
-    return _FIRST_DATE.replace(tzinfo=ZoneInfo(job.schedule.timezone if job.schedule else "UTC"))
+    # Without a start date and with no patience for the past, a job that is switched on waits for its next
+    # tick: nobody pays for last Monday's run. `catchup` makes up for ticks missed after the first.
+    return CronTriggerTimetable(
+        job.schedule.cron, timezone=job.schedule.timezone, run_immediately=timedelta(0)
+    )
 
 
 def _documentation(job: TrainingJob, source: str, text: str) -> str:

@@ -6,7 +6,7 @@ import os
 from functools import cached_property
 
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowRuntimeError
+from airflow.sdk.exceptions import AirflowNotFoundException
 
 from seedance_ops.storage.config import StorageLocation
 
@@ -52,10 +52,10 @@ class StorageHook(BaseHook):
             os.environ["AWS_SESSION_TOKEN"] = token
 
     @cached_property
-    def _connection(self):  # type: ignore[no-untyped-def]  # noqa: ANN202 - Airflow's Connection is not typed here
+    def _connection(self):  # type: ignore[no-untyped-def]
         try:
             return self.get_connection(self._conn_id)
-        except AirflowRuntimeError:
+        except AirflowNotFoundException:
             return None
 
     @property

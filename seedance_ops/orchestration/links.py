@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from airflow.models.taskinstancekey import TaskInstanceKey
 from airflow.sdk import BaseOperator, BaseOperatorLink
+
+if TYPE_CHECKING:
+    from airflow.sdk.bases.operatorlink import TaskInstanceKey
 
 REPORT_PATH = "/seedance/report"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.models.xcom import XCOM_RETURN_KEY, XComModel
 from airflow.utils.session import NEW_SESSION, provide_session
@@ -59,8 +59,6 @@ def _report_of(dag_id: str, run_id: str) -> str:
 def _uri_of(dag_id: str, run_id: str, session: Session = NEW_SESSION) -> str | None:
     """Where the run's ``report`` task says that it put the report; jobs may keep their runs anywhere."""
     row = session.scalars(
-        XComModel.get_many(
-            run_id=run_id, dag_ids=dag_id, task_ids="report", key=XCOM_RETURN_KEY, limit=1
-        )
+        XComModel.get_many(run_id=run_id, dag_ids=dag_id, task_ids="report", key=XCOM_RETURN_KEY, limit=1)
     ).first()
     return str(XComModel.deserialize_value(row)) if row else None

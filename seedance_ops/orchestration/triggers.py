@@ -90,12 +90,14 @@ class LaunchTrigger(BaseTrigger):
 
     def _overdue(self, status: LaunchStatus, now_s: float) -> str | None:
         if status.state is LaunchState.RUNNING:
-            began_s, limit_s, doing = status.started_at_s, self.run_timeout_s, "ran"
+            began_s, limit_s = status.started_at_s, self.run_timeout_s
+            doing, key = "ran", "run_timeout_s"
         else:
-            began_s, limit_s, doing = status.submitted_at_s, self.queue_timeout_s, "waited"
+            began_s, limit_s = status.submitted_at_s, self.queue_timeout_s
+            doing, key = "waited", "queue_timeout_s"
         if began_s is None or now_s - began_s <= limit_s:
             return None
-        return f"{doing} longer than {limit_s:g} s; raise limits.{'run' if doing == 'ran' else 'queue'}_timeout_s"
+        return f"{doing} longer than {limit_s:g} s; raise limits.{key} if that is not a fault"
 
     async def _forward_log(self, launcher: Launcher, handle: LaunchHandle, offset: int) -> int:
         chunk = await asyncio.to_thread(launcher.logs, handle, offset)

@@ -1,4 +1,4 @@
-"""From the tables that trainings left to gates that passed or did not: four stages, each pure in the middle."""
+"""From the tables that trainings left to gates that passed or did not: four stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second stage: stamp the run with its circumstances, and refuse what cannot work before paying for it."""
+"""The second stage: stamp the run, and refuse what cannot work before anything is paid for."""
 
 from __future__ import annotations
 

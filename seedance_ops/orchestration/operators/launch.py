@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from airflow.sdk import NEVER_EXPIRE, Context
+from airflow.sdk import Context
+from airflow.sdk.execution_time.context import NEVER_EXPIRE
 
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow.exceptions import AirflowFailException
 from airflow.sdk import Asset, Context
+from airflow.sdk.exceptions import AirflowFailException
 
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.orchestration.links import ReportLink
 from seedance_ops.orchestration.operators.stage import StageOperator
+
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from seedance_ops.reporting.report import Report
 
 
@@ -66,7 +69,11 @@ class VerdictOperator(StageOperator):
         if not accepted:
             return
         base = run.location.uri.rpartition("/")[0]
-        extra = {"run_id": context["run_id"], "report": f"{run.location.uri}/_run/report.html", "accepted": accepted}
+        extra: dict[str, JsonValue] = {
+            "run_id": context["run_id"],
+            "report": f"{run.location.uri}/_run/report.html",
+            "accepted": [*accepted],
+        }
         for alias in self.outlets:
             context["outlet_events"][alias].add(Asset(name=self.job_name, uri=base), extra=extra)
 

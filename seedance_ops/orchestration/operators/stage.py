@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow.sdk import BaseOperator, Context
@@ -20,7 +21,7 @@ class StageOperator(BaseOperator):
         storage_conn_id: The Airflow connection of the object store.
     """
 
-    template_fields = ("storage_uri", "storage_conn_id")
+    template_fields: Sequence[str] = ("storage_uri", "storage_conn_id")
 
     def __init__(
         self,

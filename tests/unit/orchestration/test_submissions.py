@@ -10,7 +10,9 @@ from seedance_ops.launchers.record import LaunchRecord
 from seedance_ops.orchestration.submissions import Intent, next_intent
 
 WANTED = Intent(variant="topk", seed=3, job_hash="a" * 64)
-FAILURES = st.sampled_from([LaunchState.FAILED, LaunchState.LOST, LaunchState.CANCELLED, LaunchState.PREEMPTED])
+FAILURES = st.sampled_from(
+    [LaunchState.FAILED, LaunchState.LOST, LaunchState.CANCELLED, LaunchState.PREEMPTED]
+)
 
 
 def record(submission: int, state: LaunchState, take: int = 1) -> LaunchRecord:

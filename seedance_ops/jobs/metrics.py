@@ -45,7 +45,14 @@ _BUILT_IN = (
     _measured(
         "usd_to_target_quality", "USD", "lower", "price × training time until quality.target is reached"
     ),
-    _measured("usd_per_tflops_hour", "USD/TFLOPS·h", "lower", "price per hour ÷ achieved TFLOPS"),
+    _measured("usd_per_tflops_hour", "USD/TFLOPS·h", "lower", "usd_per_run ÷ (model FLOPs as TFLOPS·h)"),
+    _measured(
+        "usd_per_tflops_hour_training",
+        "USD/TFLOPS·h",
+        "lower",
+        "price × summed step time ÷ (model FLOPs as TFLOPS·h)",
+    ),
+    _measured("usd_per_1k_samples", "USD", "lower", "1000 × usd_per_run ÷ samples of all ranks"),
     _measured("step_time_ms", "ms", "lower", "slowest rank of each step; median over steps"),
     _measured("samples_per_s", "1/s", "higher", "samples of all ranks ÷ summed step time"),
     _measured("communication_wait_s", "s", "lower", "exposed wait; mean over ranks, sum over steps"),
@@ -63,7 +70,9 @@ _BUILT_IN = (
     _measured(
         "utilisation_mean", "1", "higher", "of the GPU where there is one, else of the CPU", "launcher"
     ),
-    _measured("utilisation_variance", "1", "lower", "variance over ranks of their mean utilisation"),
+    _measured(
+        "utilisation_variance", "1", "lower", "variance over ranks and time, of the GPU where there is one"
+    ),
     _measured("peak_memory_bytes", "B", "lower", "maximum over ranks and steps", "launcher"),
     _measured("achieved_tflops", "TFLOPS", "higher", "model FLOPs of all ranks ÷ summed step time"),
     _measured("train_elapsed_s", "s", "lower", "training time over all submissions that count"),

@@ -8,11 +8,9 @@ from functools import cached_property
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from seedance_ops.storage.config import StorageLocation
+from seedance_ops.storage.config import DEFAULT_URI, URI_VARIABLE, StorageLocation
 
 DEFAULT_CONN_ID = "seedance_storage"
-DEFAULT_URI = "s3://seedance/runs"
-URI_VARIABLE = "SEEDANCE_STORAGE_URI"
 
 
 class StorageHook(BaseHook):

@@ -6,6 +6,10 @@ from pydantic import Field
 
 from seedance_ops.strict_model import StrictModel
 
+DEFAULT_URI = "s3://seedance/runs"
+URI_VARIABLE = "SEEDANCE_STORAGE_URI"
+"""Environment variable with the base below which every job has its folder."""
+
 
 class StorageLocation(StrictModel):
     """A prefix in an S3-compatible bucket.

@@ -1,0 +1,162 @@
+"""The evidence of each gate and variant: the interval to hold against the bound, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from seedance_ops.jobs.gates import Gate
+from seedance_ops.jobs.metrics import MetricDefinition, metrics_of
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.quality.missing import MissingRun
+from seedance_ops.quality.results import Scale
+from seedance_ops.quality.statistics import Statistics, values_by_seed
+from seedance_ops.stats.comparison import compare
+from seedance_ops.stats.equivalence import NO_RATIO, change_of, equivalence
+from seedance_ops.stats.level import level
+from seedance_ops.stats.outcomes import Comparison, Design, Interval, NotJudgeable
+
+_Found = tuple[Interval | NotJudgeable, Design | None, float | None]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where the interval must lie; ``strict``: inside, not on the edge, as an equivalence test demands."""
+
+    lowest: float | None
+    highest: float | None
+    strict: bool
+    scale: Scale
+    bound: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One gate on one variant, with what the runs say."""
+
+    gate_id: str
+    gate: Gate
+    variant: str
+    metric: MetricDefinition
+    limits: Limits
+    n: int
+    interval: Interval | NotJudgeable
+    design: Design | None = None
+    p_value: float | None = None
+
+
+def gather(
+    job: TrainingJob, runs: pd.DataFrame, statistics: Statistics, missing: Sequence[MissingRun]
+) -> list[Evidence]:
+    """The evidence of every gate for every variant that it applies to."""
+    metrics = metrics_of(job)
+    findings = _Findings(job, runs, statistics, missing)
+    return [
+        findings.evidence(f"{position}:{gate.metric}:{gate.condition}", gate, metrics[gate.metric], variant)
+        for position, gate in enumerate(job.gates)
+        for variant in job.variants
+        if gate.applies_to(variant)
+    ]
+
+
+def limits_of(gate: Gate) -> Limits:
+    """A gate's condition as the region in which the interval must lie."""
+    if gate.change_at_most is not None:
+        scale, bound = _scaled(gate.change_at_most.relative, gate.change_at_most.absolute)
+        return Limits(None, bound, strict=False, scale=scale, bound=bound)
+    if gate.change_at_least is not None:
+        scale, bound = _scaled(gate.change_at_least.relative, gate.change_at_least.absolute)
+        return Limits(bound, None, strict=False, scale=scale, bound=bound)
+    if gate.equivalent_within is not None:
+        scale, bound = _scaled(gate.equivalent_within.relative, gate.equivalent_within.absolute)
+        return Limits(-bound, bound, strict=True, scale=scale, bound=bound)
+    if gate.at_most is not None:
+        return Limits(None, gate.at_most, strict=False, scale="level", bound=gate.at_most)
+    assert gate.at_least is not None
+    return Limits(gate.at_least, None, strict=False, scale="level", bound=gate.at_least)
+
+
+def _scaled(relative: float | None, absolute: float | None) -> tuple[Scale, float]:
+    if relative is not None:
+        return "relative", relative
+    assert absolute is not None
+    return "absolute", absolute
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """Everything that is known about a run."""
+
+    job: TrainingJob
+    runs: pd.DataFrame
+    statistics: Statistics
+    missing: Sequence[MissingRun]
+
+    def evidence(self, gate_id: str, gate: Gate, metric: MetricDefinition, variant: str) -> Evidence:
+        n = int((self.runs["variant"] == variant).sum())
+        limits = limits_of(gate)
+        interval, design, p_value = self._found(gate, limits, metric, variant)
+        return Evidence(gate_id, gate, variant, metric, limits, n, interval, design, p_value)
+
+    def _found(self, gate: Gate, limits: Limits, metric: MetricDefinition, variant: str) -> _Found:
+        involved = [variant] if gate.compared_to is None else [variant, gate.compared_to]
+        if reason := self._incomplete(metric.name, involved):
+            return NotJudgeable(reason=reason), None, None
+        ours = values_by_seed(self.runs, variant, metric.name)
+        if gate.compared_to is None:
+            design: Design = "exact" if metric.nature == "counted" else "welch"
+            return level(ours, nature=metric.nature), design, None
+        if gate.equivalent_within is None:
+            return self._change(gate.compared_to, limits, metric, variant)
+        outcome = equivalence(
+            ours,
+            values_by_seed(self.runs, gate.compared_to, metric.name),
+            margin=limits.bound,
+            scale="relative" if limits.scale == "relative" else "absolute",
+            pairs_by_seed=metric.pairs_by_seed,
+            nature=metric.nature,
+        )
+        if isinstance(outcome, NotJudgeable):
+            return outcome, None, None
+        return outcome.effect, outcome.design, outcome.p_value
+
+    def _change(self, compared_to: str, limits: Limits, metric: MetricDefinition, variant: str) -> _Found:
+        outcome = self._comparison(compared_to, metric, variant)
+        if isinstance(outcome, NotJudgeable):
+            return outcome, None, None
+        if limits.scale == "absolute":
+            return outcome.difference, outcome.design, None
+        if outcome.ratio is None:
+            return NotJudgeable(reason=NO_RATIO), None, None
+        return change_of(outcome.ratio), outcome.design, None
+
+    def _comparison(
+        self, compared_to: str, metric: MetricDefinition, variant: str
+    ) -> Comparison | NotJudgeable:
+        """The one the report states, where there is one: a gate and a table must not differ."""
+        stated = self.statistics.comparison(variant, metric.name)
+        if stated is not None and stated.baseline == compared_to:
+            return stated.outcome
+        return compare(
+            values_by_seed(self.runs, variant, metric.name),
+            values_by_seed(self.runs, compared_to, metric.name),
+            pairs_by_seed=metric.pairs_by_seed,
+            nature=metric.nature,
+        )
+
+    def _incomplete(self, metric: str, variants: Sequence[str]) -> str | None:
+        """Why these are not the runs that were planned: judging the survivors would favour them."""
+        if metric not in self.runs.columns:
+            return f"no run has a column {metric}"
+        planned = sorted(self.job.repeats.seed_values)
+        for variant in variants:
+            gone = [run for run in self.missing if run.variant == variant]
+            if gone:
+                first = f"seed {gone[0].seed}: {gone[0].reason}"
+                return f"{variant} lacks {len(gone)} of {len(planned)} runs ({first})"
+            seeds = sorted(int(seed) for seed in self.runs.loc[self.runs["variant"] == variant, "seed"])
+            if seeds != planned:
+                return f"{variant} has runs of seeds {seeds}, but {planned} were planned"
+        return None

@@ -1,0 +1,77 @@
+"""The Great Expectations expectation that decides one gate: the evidence's interval against the bound."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pandas as pd
+from great_expectations.core.metric_domain_types import MetricDomainTypes
+from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
+from great_expectations.expectations.expectation import BatchExpectation
+from great_expectations.expectations.metrics.metric_provider import metric_value
+from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+
+_METRIC = "table.gate_evidence"
+
+
+class GateEvidence(TableMetricProvider):
+    """The one row of the evidence that belongs to a gate and a variant."""
+
+    metric_name = _METRIC
+    value_keys = ("gate", "variant")
+
+    @metric_value(engine=PandasExecutionEngine)
+    def _pandas(
+        cls,  # noqa: N805 - GE makes it a class method
+        execution_engine: PandasExecutionEngine,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],
+        metrics: dict[str, Any],  # noqa: ARG002
+        runtime_configuration: dict[str, Any],  # noqa: ARG002
+    ) -> dict[str, Any]:
+        frame: pd.DataFrame = execution_engine.get_compute_domain(
+            domain_kwargs=metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE
+        )[0]
+        gate, variant = metric_value_kwargs["gate"], metric_value_kwargs["variant"]
+        rows = frame[(frame["gate"] == gate) & (frame["variant"] == variant)]
+        if len(rows) != 1:
+            raise ValueError(f"gate {gate} on {variant} has {len(rows)} rows of evidence, not one")
+        row = rows.iloc[0]
+        return {
+            "judgeable": bool(row["judgeable"]),
+            "low": float(row["low"]),
+            "high": float(row["high"]),
+        }
+
+
+class ExpectGateToHold(BatchExpectation):
+    """The interval of a gate's evidence must lie within the limits; evidence that is not judgeable fails."""
+
+    gate: str
+    variant: str
+    lowest: float | None = None
+    highest: float | None = None
+    strict: bool = False
+
+    metric_dependencies: ClassVar[tuple[str, ...]] = (_METRIC,)
+    success_keys: ClassVar[tuple[str, ...]] = ("gate", "variant", "lowest", "highest", "strict")
+
+    def _validate(
+        self,
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
+        execution_engine: Any = None,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        observed = metrics[_METRIC]
+        excess = [0.0]
+        holds = observed["judgeable"] and (self.lowest is not None or self.highest is not None)
+        # Written so that a NaN never holds.
+        if self.highest is not None:
+            inside = observed["high"] < self.highest if self.strict else observed["high"] <= self.highest
+            holds = holds and inside
+            excess.append(observed["high"] - self.highest)
+        if self.lowest is not None:
+            inside = observed["low"] > self.lowest if self.strict else observed["low"] >= self.lowest
+            holds = holds and inside
+            excess.append(self.lowest - observed["low"])
+        return {"success": bool(holds), "result": {"observed_value": observed, "exceeds_by": max(excess)}}

@@ -1,0 +1,166 @@
+"""Judges a run: evidence per gate, one validation, a verdict per variant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.quality.evidence import Evidence, gather
+from seedance_ops.quality.missing import MissingRun
+from seedance_ops.quality.results import GateResult, GateResults, Outcome, Verdict, job_accepted
+from seedance_ops.quality.statistics import Statistics
+from seedance_ops.quality.validation import GATE_EXPECTATION, Checked, Declared, Validation, validate
+from seedance_ops.quality.wording import sentence_of
+from seedance_ops.stats.outcomes import Interval, NotJudgeable
+
+__all__ = ["GateResults", "job_accepted", "judge"]
+
+EVIDENCE = {
+    "gate": "str",
+    "variant": "str",
+    "estimate": "float64",
+    "low": "float64",
+    "high": "float64",
+    "judgeable": "bool",
+}
+"""Columns and types of the frame that is validated: one row per gate and variant."""
+_SEVERITY = {"error": "critical", "warning": "warning"}
+
+
+def judge(
+    job: TrainingJob, runs: pd.DataFrame, statistics: Statistics, missing: Sequence[MissingRun]
+) -> GateResults:
+    """The result of every gate and the verdict on every variant.
+
+    Args:
+        job: Its gates and ``accept``.
+        runs: The run table with its costs.
+        statistics: What ``summarise`` made of them.
+        missing: The planned runs without a row: no gate that needs one of them can pass.
+    """
+    evidence = gather(job, runs, statistics, missing)
+    validation = Validation((), ())
+    if evidence:
+        validation = validate(frame_of(evidence), suite_of(evidence), minimum_rows=len(evidence))
+    results = tuple(results_of(evidence, validation))
+    verdicts = tuple(
+        _verdict(variant, [result for result in results if result.variant == variant])
+        for variant in job.variants
+        if variant != job.baseline or any(result.variant == variant for result in results)
+    )
+    return GateResults(
+        accept=job.accept,
+        accepted=job_accepted(job.accept, verdicts),
+        verdicts=verdicts,
+        gates=results,
+        problems=validation.problems,
+    )
+
+
+def frame_of(evidence: Sequence[Evidence]) -> pd.DataFrame:
+    """The evidence as the frame that is validated."""
+    rows = [
+        {
+            "gate": item.gate_id,
+            "variant": item.variant,
+            **_ends(item.interval),
+            "judgeable": isinstance(item.interval, Interval),
+        }
+        for item in evidence
+    ]
+    return pd.DataFrame(rows, columns=list(EVIDENCE)).astype(EVIDENCE)
+
+
+def suite_of(evidence: Sequence[Evidence]) -> list[Declared]:
+    """The gates as expectations: the bounds come from the job, never from the data."""
+    return [
+        {
+            "type": GATE_EXPECTATION,
+            "kwargs": {
+                "gate": item.gate_id,
+                "variant": item.variant,
+                "lowest": item.limits.lowest,
+                "highest": item.limits.highest,
+                "strict": item.limits.strict,
+            },
+            "severity": _SEVERITY[item.gate.severity],
+        }
+        for item in evidence
+    ]
+
+
+def results_of(evidence: Sequence[Evidence], validation: Validation) -> list[GateResult]:
+    """Each gate's result; what the validation did not answer, or answered under a problem, is an error."""
+    answers = {(check.kwargs.get("gate"), check.kwargs.get("variant")): check for check in validation.checked}
+    return [
+        _result(item, answers.get((item.gate_id, item.variant)), validation.problems) for item in evidence
+    ]
+
+
+def _result(item: Evidence, answer: Checked | None, problems: Sequence[str]) -> GateResult:
+    outcome, reason, exceeds_by = _outcome(item, answer, problems)
+    found = item.interval if isinstance(item.interval, Interval) else None
+    return GateResult(
+        gate=item.gate_id,
+        variant=item.variant,
+        metric=item.metric.name,
+        unit=item.metric.unit,
+        condition=item.gate.condition,
+        scale=item.limits.scale,
+        bound=item.limits.bound,
+        compared_to=item.gate.compared_to,
+        severity=item.gate.severity,
+        outcome=outcome,
+        n=item.n,
+        estimate=found.estimate if found else None,
+        low=found.low if found else None,
+        high=found.high if found else None,
+        design=item.design,
+        p_value=item.p_value,
+        exceeds_by=exceeds_by,
+        reason=reason,
+    )
+
+
+def _outcome(
+    item: Evidence, answer: Checked | None, problems: Sequence[str]
+) -> tuple[Outcome, str | None, float | None]:
+    if problems:
+        return "error", "; ".join(problems), None
+    if answer is None:
+        return "error", "it was not evaluated", None
+    if answer.outcome == "error":
+        return "error", answer.error, None
+    if isinstance(item.interval, NotJudgeable):
+        return "not_judgeable", item.interval.reason, None
+    if answer.outcome == "pass":
+        return "pass", None, None
+    return "fail", None, max(0.0, float(answer.result.get("exceeds_by", 0.0)))
+
+
+def _verdict(variant: str, results: Sequence[GateResult]) -> Verdict:
+    """Rejected by a gate that fails; not judgeable where one has no answer; else accepted."""
+    demanded = [result for result in results if result.severity == "error"]
+    warnings = tuple(
+        sentence_of(result) for result in results if result.severity == "warning" and result.outcome != "pass"
+    )
+    failed = tuple(sentence_of(result) for result in demanded if result.outcome == "fail")
+    unanswered = tuple(
+        sentence_of(result) for result in demanded if result.outcome in ("error", "not_judgeable")
+    )
+    if failed:
+        return Verdict(variant=variant, outcome="rejected", reasons=failed + unanswered, warnings=warnings)
+    if not demanded:
+        unanswered = ("no gate of severity error applies to it",)
+    if unanswered:
+        return Verdict(variant=variant, outcome="not_judgeable", reasons=unanswered, warnings=warnings)
+    return Verdict(variant=variant, outcome="accepted", warnings=warnings)
+
+
+def _ends(found: Interval | NotJudgeable) -> dict[str, float]:
+    if isinstance(found, NotJudgeable):
+        return dict.fromkeys(("estimate", "low", "high"), math.nan)
+    return {"estimate": found.estimate, "low": found.low, "high": found.high}

@@ -1,0 +1,91 @@
+"""What the gates say: of each gate and variant, of each variant, and of the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from seedance_ops.jobs.gates import Condition
+from seedance_ops.stats.outcomes import Design
+from seedance_ops.strict_model import StrictModel
+
+Outcome = Literal["pass", "fail", "error", "not_judgeable"]
+Decision = Literal["accepted", "rejected", "not_judgeable"]
+Scale = Literal["relative", "absolute", "level"]
+
+
+class GateResult(StrictModel):
+    """One gate on one variant."""
+
+    gate: str
+    """Identifies the gate in its job: position, metric and condition."""
+    variant: str
+    metric: str
+    unit: str
+    condition: Condition
+    scale: Scale
+    """``relative``: bound and estimate are shares of the compared variant's value."""
+    bound: float
+    compared_to: str | None
+    severity: Literal["error", "warning"]
+    outcome: Outcome
+    """``error``: the check itself broke; ``not_judgeable``: the data do not allow a judgement."""
+    n: int
+    """Runs of this variant."""
+    estimate: float | None = None
+    low: float | None = None
+    """Lower end of the interval that was held against the bound."""
+    high: float | None = None
+    design: Design | None = None
+    p_value: float | None = None
+    """Of the equivalence test."""
+    exceeds_by: float | None = None
+    """How far the interval reaches over the bound, of a failed gate."""
+    reason: str | None = None
+    """Why there is no judgement."""
+
+    @property
+    def interval_is(self) -> str:
+        """What the interval is, in words."""
+        if self.design == "exact":
+            return "range"
+        return "90 %" if self.condition == "equivalent_within" else "95 %"
+
+
+class Verdict(StrictModel):
+    """What becomes of one variant."""
+
+    variant: str
+    outcome: Decision
+    reasons: tuple[str, ...] = ()
+    """Which gates reject it, or why it cannot be judged."""
+    warnings: tuple[str, ...] = ()
+    """Gates of severity ``warning`` that do not hold."""
+
+    @property
+    def summary(self) -> str:
+        """The verdict in one line."""
+        words = "; ".join(self.reasons) or "every gate holds"
+        warned = f" (warning: {'; '.join(self.warnings)})" if self.warnings else ""
+        return f"{self.outcome.replace('_', ' ')}: {words}{warned}"
+
+
+class GateResults(StrictModel):
+    """``gates.json``."""
+
+    accept: Literal["any", "all", "report"]
+    accepted: bool
+    """Whether the run succeeds under ``accept``."""
+    verdicts: tuple[Verdict, ...]
+    """Of every variant that a gate applies to, or that is not the baseline."""
+    gates: tuple[GateResult, ...]
+    problems: tuple[str, ...] = ()
+    """What was wrong with the validation itself; with one, no gate passes."""
+
+
+def job_accepted(accept: Literal["any", "all", "report"], verdicts: Iterable[Verdict]) -> bool:
+    """Whether a run succeeds: a job without a verdict has nothing to accept."""
+    accepted = [verdict.outcome == "accepted" for verdict in verdicts]
+    if accept == "report":
+        return True
+    return any(accepted) if accept == "any" else bool(accepted) and all(accepted)

@@ -1,0 +1,78 @@
+"""A run's raw tables, as frames with declared columns, and their way to the run store and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.strict_model import StrictModel
+
+LAUNCHES = {
+    "variant": "str",
+    "seed": "int64",
+    "take": "int64",
+    "submission": "int64",
+    "order": "int64",
+    "state": "str",
+    "reason": "str",
+    "launcher": "str",
+    "accelerator": "str",
+    "num_nodes": "int64",
+    "accelerators_per_node": "int64",
+    "submitted_at_s": "float64",
+    "started_at_s": "float64",
+    "ended_at_s": "float64",
+    "queue_s": "float64",
+    "run_s": "float64",
+    "mean_cpu_utilisation": "float64",
+    "peak_memory_bytes": "float64",
+}
+"""Columns and types of ``launches``: one row per submission of a training's newest take."""
+
+_PROBLEMS = "table_problems.json"
+
+
+class _Problems(StrictModel):
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RunTables:
+    """What a run's trainings recorded, the newest take of each.
+
+    ``steps``, ``evaluations`` and ``checkpoint_writes`` have the columns of ``training.metrics.tables``
+    without ``job`` and ``run_id``; ``launches`` those of ``LAUNCHES``.
+    """
+
+    steps: pd.DataFrame
+    evaluations: pd.DataFrame
+    checkpoint_writes: pd.DataFrame
+    launches: pd.DataFrame
+    problems: tuple[str, ...] = ()
+    """What could not be read, and where it stands."""
+
+    def write(self, run: RunStore) -> None:
+        """Store the tables under their names."""
+        run.write_frame("steps", self.steps)
+        run.write_frame("evaluations", self.evaluations)
+        run.write_frame("checkpoint_writes", self.checkpoint_writes)
+        run.write_frame("launches", self.launches)
+        run.write(_PROBLEMS, _Problems(problems=self.problems))
+
+    @classmethod
+    def read(cls, run: RunStore) -> RunTables:
+        """Read what ``write`` stored; raises ``ObjectMissing`` where it has not."""
+        return cls(
+            steps=run.frame("steps"),
+            evaluations=run.frame("evaluations"),
+            checkpoint_writes=run.frame("checkpoint_writes"),
+            launches=run.frame("launches"),
+            problems=run.read(_PROBLEMS, _Problems).problems,
+        )
+
+
+def frame_of(rows: list[dict[str, object]], columns: dict[str, str]) -> pd.DataFrame:
+    """Rows as a frame with exactly these columns and types, also when there are none."""
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns)

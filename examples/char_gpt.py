@@ -117,7 +117,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--steps", type=int, default=100, help="optimiser steps, where no plan says")
     parser.add_argument("--batch", type=int, default=8, help="samples per rank and step, where no plan says")
-    parser.add_argument("--seed", type=int, default=0, help="where no plan says")
     parser.add_argument("--eval-every", type=int, default=25, help="steps between evaluations")
     parser.add_argument("--eval-batches", type=int, default=4)
     return parser.parse_args()
@@ -127,11 +126,7 @@ def main() -> None:
     """Train, and print the validation loss."""
     args = arguments()
     training, validation = standard_library_text()
-    with TrainingSession.from_environment(  # seedance
-        steps=args.steps,
-        batch_per_rank=args.batch,
-        seed=args.seed,  # seedance
-    ) as session:  # seedance
+    with TrainingSession.from_environment(steps=args.steps, batch_per_rank=args.batch) as session:  # seedance
         device, seed = session.device, session.seed  # seedance
         model: nn.Module = CharGPT(args.layers, args.width, args.heads, args.context)
         optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,6 +19,8 @@ from seedance_ops.training.environment import RankEnvironment
 from seedance_ops.training.errors import ConfigurationError
 
 T = TypeVar("T")
+
+_DRAIN_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,10 @@ class ProcessGroup:
     def leave() -> None:
         """Leave the group, if it was joined."""
         if dist.is_initialized():
+            # A gloo thread frees the tensors of the last collective after it has told this thread that it is
+            # done, and needs the GIL for that. The group's destructor joins that thread while it holds the
+            # GIL (torch 2.13): without this pause processes hang at their end.
+            time.sleep(_DRAIN_S)
             dist.destroy_process_group()
 
     def gather(self, value: T) -> list[T]:

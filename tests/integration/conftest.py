@@ -16,7 +16,8 @@ _TIMEOUT_S = 60.0
 
 # What a rank runs. exec is the target because a forked server cannot import a test module.
 _RANK = """
-import os, runpy, sys, torch
+import faulthandler, os, runpy, sys, torch
+faulthandler.dump_traceback_later({timeout_s} - 10)  # says in the log where a rank hangs
 log = os.open({log!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 os.dup2(log, 1), os.dup2(log, 2)
 os.environ.clear()
@@ -64,7 +65,9 @@ def start_ranks(tmp_path_factory: pytest.TempPathFactory) -> StartRanks:
                 "LOCAL_WORLD_SIZE": str(world_size),
                 **(environment or {}),
             }
-            code = _RANK.format(log=str(log), environment=variables, script=str(PROGRAMS / program))
+            code = _RANK.format(
+                timeout_s=_TIMEOUT_S, log=str(log), environment=variables, script=str(PROGRAMS / program)
+            )
             process = context.Process(target=exec, args=(code, {}))
             process.start()
             processes.append(process)

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from seedance_ops.storage.config import StorageLocation
 from seedance_ops.storage.connection import connect, endpoint_of
 from seedance_ops.storage.errors import (
@@ -20,7 +18,7 @@ from seedance_ops.storage.errors import (
     StorageError,
     StoreUnreachable,
 )
-from seedance_ops.storage.failures import Place, translate
+from seedance_ops.storage.failures import FAILURES, Place, translate
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -184,7 +182,7 @@ class ObjectStore:
         while True:
             try:
                 return request()
-            except (BotoCoreError, ClientError) as error:
+            except FAILURES as error:
                 failure = translate(error, self._place(key), action)
                 if not isinstance(failure, StoreUnreachable) or time.monotonic() + pause_s > deadline:
                     raise failure from error

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from boto3.exceptions import RetriesExceededError
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
     HTTPClientError,
+    IncompleteReadError,
     NoCredentialsError,
     PartialCredentialsError,
 )
@@ -24,6 +26,10 @@ from seedance_ops.storage.errors import (
     StoreUnreachable,
 )
 
+FAILURES = (BotoCoreError, ClientError, RetriesExceededError)
+"""What a request may raise, apart from programming errors."""
+
+_NO_ANSWER = (BotoConnectionError, HTTPClientError, IncompleteReadError, RetriesExceededError)
 _DENIED = frozenset(
     {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}
 )
@@ -54,7 +60,7 @@ def error_code(error: BaseException) -> str:
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
 
 
-def translate(error: BotoCoreError | ClientError, place: Place, action: str) -> StorageError:
+def translate(error: Exception, place: Place, action: str) -> StorageError:
     """The error of this layer for one of boto3's."""
     if isinstance(error, ClientError):
         return _of_answer(error, place, action)
@@ -63,7 +69,7 @@ def translate(error: BotoCoreError | ClientError, place: Place, action: str) -> 
             f"cannot {action} {place}: no complete credentials; set AWS_ACCESS_KEY_ID and "
             "AWS_SECRET_ACCESS_KEY, or a profile or role that boto3 finds"
         )
-    if isinstance(error, BotoConnectionError | HTTPClientError):
+    if isinstance(error, _NO_ANSWER):
         return StoreUnreachable(
             f"cannot {action} {place}: no answer ({type(error).__name__}); is the server up, and is the "
             "endpoint right?"

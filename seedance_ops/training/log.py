@@ -6,9 +6,12 @@ import json
 import time
 from collections import deque
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seedance_ops.training.metrics.records import CheckpointWriteRecord, EvaluationRecord, StepRecord
-from seedance_ops.training.metrics.writing import RunTables
+
+if TYPE_CHECKING:
+    from seedance_ops.training.metrics.writing import RunTables
 
 _REMEMBERED_STEPS = 10_000
 

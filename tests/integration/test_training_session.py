@@ -31,6 +31,14 @@ def test_an_infinite_gradient_reaches_every_rank_once_and_poisons_nothing(
     assert codes == [0, 0], (tmp_path / "log").read_text()
 
 
+@pytest.mark.parametrize("algorithm", ["dense", "bf16", "topk_error_feedback"])
+def test_the_bytes_on_the_wire_are_those_that_the_kernel_counts(
+    run_ranks: RunRanks, tmp_path: Path, algorithm: str
+) -> None:
+    codes = run_ranks("wire.py", 3, tmp_path / "log", {"ALGORITHM": algorithm})
+    assert codes == [0, 0, 0], (tmp_path / "log").read_text()
+
+
 def test_a_plan_that_cannot_be_read_ends_with_78_and_a_message(run_ranks: RunRanks, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text('{"job": "x", "seed": -1}')

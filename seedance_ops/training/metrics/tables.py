@@ -7,6 +7,10 @@ Below one run's location (``…/<job>/<run>/<variant>/<seed>``):
 ``checkpoint_writes/submission-001/part-00000.parquet``     one row per committed checkpoint
 ``launches/submission-001.json``                            a ``LaunchRecord``, written by the operator
 
+A part is never overwritten: a process that torchrun restarts within a submission continues the numbers.
+Rows are flushed before the checkpoint that contains their step is committed, so no step can be in a
+checkpoint and in no table. The schema metadata ``seedance.stamp`` holds the run's provenance as JSON.
+
 A step that a later submission repeated after a resume stands in both submissions' parts: readers that
 describe *training* keep the highest submission of each (rank, step); cost counts them all, because they
 were paid for.
@@ -35,7 +39,7 @@ STEPS = pa.schema(
         ("compute_s", pa.float64()),  # step time without exposed communication and checkpoint stall
         ("communication_wait_s", pa.float64()),  # exposed: last gradient ready → last reduction done
         ("all_reduce_s", pa.float64()),  # sum over the step's reductions, issue → completion
-        ("checkpoint_stall_s", pa.float64()),
+        ("checkpoint_stall_s", pa.float64()),  # for the checkpoint just before this step; part of step_time_s
         ("bytes_on_wire", pa.int64()),  # sent by this rank, payload, by the collective's exact formula
         ("bytes_dense_fp32", pa.int64()),  # what a dense fp32 ring would have sent
         ("samples", pa.int64()),  # this rank's

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-import boto3
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from moto import mock_aws
 
 from seedance_ops.storage.client import ObjectStore
-from seedance_ops.storage.config import StorageLocation
 from seedance_ops.storage.errors import ObjectExists
 from seedance_ops.training.checkpoint.catalogue import CheckpointCatalogue
 from seedance_ops.training.checkpoint.config import KeepBest, KeepPolicy
@@ -154,17 +150,6 @@ def test_the_newest_is_never_deleted(ages: list[tuple[int, int]], last: int) -> 
     manifests = [manifest(step, submission=submission) for step, submission in ages]
     gone = superfluous(manifests, KeepPolicy(last=last), "lower")
     assert max(ages) not in [each.age for each in gone]
-
-
-@pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
-    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
-    with mock_aws():
-        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="bucket")
-        yield ObjectStore(StorageLocation(uri="s3://bucket/run", region="us-east-1"))
 
 
 def test_another_jobs_and_unreadable_checkpoints_are_passed_over(store: ObjectStore) -> None:

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
-import boto3
 import pyarrow.parquet as pq
 import pytest
-from moto import mock_aws
 
 from seedance_ops.storage.client import ObjectStore
-from seedance_ops.storage.config import StorageLocation
 from seedance_ops.training.log import RunLog
 from seedance_ops.training.metrics.reading import read_checkpoint_writes, read_evaluations, read_steps
 from seedance_ops.training.metrics.records import EvaluationRecord, StepRecord
 from seedance_ops.training.metrics.tables import STEPS
 from seedance_ops.training.metrics.writing import STAMP_KEY, RunTables
 from seedance_ops.training.plan import LaunchPlan
-
-
-@pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
-    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
-    with mock_aws():
-        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="bucket")
-        yield ObjectStore(StorageLocation(uri="s3://bucket/run", region="us-east-1"))
 
 
 def plan(submission: int) -> LaunchPlan:

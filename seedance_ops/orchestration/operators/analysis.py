@@ -16,15 +16,19 @@ class CollectOperator(StageOperator):
 
     def execute(self, context: Context) -> dict[str, int]:
         """Write the run's tables; returns how many runs are complete and how many are missing."""
-        from seedance_ops.reporting.run_table import assemble, read_run_tables
+        from seedance_ops.quality.missing import MissingRuns
+        from seedance_ops.reporting.collecting import read_run_tables
+        from seedance_ops.reporting.run_table import assemble
 
         run = self.run_store(context)
         manifest = run.manifest()
         tables = read_run_tables(run, manifest)
+        tables.write(run)
         table = assemble(manifest, tables)
-        for name in ("steps", "evaluations", "checkpoint_writes", "launches"):
-            run.write_frame(name, getattr(tables, name))
         run.write_frame("runs", table.frame)
+        run.write("missing.json", MissingRuns(runs=table.missing))
+        for problem in tables.problems:
+            self.log.warning("%s", problem)
         for gone in table.missing:
             self.log.warning("%s seed %d is missing: %s", gone.variant, gone.seed, gone.reason)
         return {"complete": len(table.frame), "missing": len(table.missing)}
@@ -61,8 +65,8 @@ class StatisticsOperator(StageOperator):
 
     def execute(self, context: Context) -> None:
         """Write ``statistics.json``."""
-        from seedance_ops.reporting.run_table import with_costs
-        from seedance_ops.reporting.summary import summarise
+        from seedance_ops.cost.run_cost import with_costs
+        from seedance_ops.quality.statistics import summarise
 
         run = self.run_store(context)
         runs = with_costs(run.frame("runs"), run.frame("costs"))
@@ -74,9 +78,10 @@ class QualityGateOperator(StageOperator):
 
     def execute(self, context: Context) -> dict[str, str]:
         """Write ``gates.json``; returns each variant's verdict."""
+        from seedance_ops.cost.run_cost import with_costs
         from seedance_ops.quality.judge import judge
-        from seedance_ops.reporting.run_table import MissingRuns, with_costs
-        from seedance_ops.reporting.summary import Statistics
+        from seedance_ops.quality.missing import MissingRuns
+        from seedance_ops.quality.statistics import Statistics
 
         run = self.run_store(context)
         job = run.manifest().job

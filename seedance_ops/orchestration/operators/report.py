@@ -48,7 +48,7 @@ class VerdictOperator(StageOperator):
 
     def execute(self, context: Context) -> dict[str, str]:
         """Returns each variant's verdict; raises where the job does not accept them."""
-        from seedance_ops.quality.judge import GateResults, job_accepted
+        from seedance_ops.quality.results import GateResults, job_accepted
         from seedance_ops.storage.errors import ObjectMissing
 
         run = self.run_store(context)
@@ -79,16 +79,17 @@ class VerdictOperator(StageOperator):
 
 
 def _whole_report(run: RunStore, manifest: RunManifest) -> Report:
-    from seedance_ops.quality.judge import GateResults
+    from seedance_ops.quality.missing import MissingRuns
+    from seedance_ops.quality.results import GateResults
+    from seedance_ops.quality.statistics import Statistics
     from seedance_ops.reporting.report import build_report
-    from seedance_ops.reporting.run_table import MissingRuns, RunTable, RunTables
-    from seedance_ops.reporting.summary import Statistics
+    from seedance_ops.reporting.run_table import RunTable
+    from seedance_ops.reporting.run_tables import RunTables
 
-    names = ("steps", "evaluations", "checkpoint_writes", "launches")
     return build_report(
         manifest,
         run.stamp(),
-        RunTables(**{name: run.frame(name) for name in names}),
+        RunTables.read(run),
         RunTable(frame=run.frame("runs"), missing=run.read("missing.json", MissingRuns).runs),
         run.frame("costs"),
         run.read("statistics.json", Statistics),

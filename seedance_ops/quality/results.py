@@ -48,8 +48,8 @@ class GateResult(StrictModel):
     def interval_is(self) -> str:
         """What the interval is, in words."""
         if self.design == "exact":
-            return "range"
-        return "90 %" if self.condition == "equivalent_within" else "95 %"
+            return "over all runs"
+        return "at 90 %" if self.condition == "equivalent_within" else "at 95 %"
 
 
 class Verdict(StrictModel):

@@ -22,7 +22,8 @@ def percent(share: float, *, signed: bool = True) -> str:
     """A share in percent: -0.45 is −45 %."""
     value = 100 * share
     digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2
-    text = f"{value:{'+' if signed else ''}.{digits}f}"
+    value = round(value, digits) or 0.0
+    text = f"{value:{'+' if signed and value else ''}.{digits}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %".replace("-", "−")
 
 
@@ -44,21 +45,24 @@ def bound_of(gate: GateResult) -> str:
 
 
 def finding_of(gate: GateResult) -> str:
-    """What the runs say: estimate and interval, with what the interval is."""
+    """What the runs say: ``+1.2 % [−0.4 %, +2.8 %] at 95 %``."""
     if gate.estimate is None or gate.low is None or gate.high is None:
         return "—"
-    if gate.scale == "relative":
-        return f"{percent(gate.estimate)} {gate.interval_is} {interval(gate.low, gate.high, as_percent=True)}"
-    signed = gate.scale == "absolute"
-    ends = interval(gate.low, gate.high, signed=signed)
-    return f"{number(gate.estimate, signed=signed)} {gate.interval_is} {ends}"
+    relative, signed = gate.scale == "relative", gate.scale == "absolute"
+    shown = percent(gate.estimate) if relative else number(gate.estimate, signed=signed)
+    if gate.low == gate.high:
+        return f"{shown} in every run"
+    ends = interval(gate.low, gate.high, as_percent=relative, signed=signed)
+    return f"{shown} {ends} {gate.interval_is}"
 
 
 def excess_of(gate: GateResult) -> str:
     """By how much a failed gate's interval reaches over the bound."""
     if gate.exceeds_by is None:
         return ""
-    return f"{100 * gate.exceeds_by:.2g} points" if gate.scale == "relative" else number(gate.exceeds_by)
+    if gate.scale == "relative":
+        return f"{100 * gate.exceeds_by:.3g} percentage points"
+    return number(gate.exceeds_by)
 
 
 def sentence_of(gate: GateResult) -> str:

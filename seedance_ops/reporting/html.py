@@ -1,0 +1,110 @@
+"""Renders the report as one self-contained page: no script, no request, readable in light, dark and print."""
+
+from __future__ import annotations
+
+import datetime as dt
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from seedance_ops.quality import wording
+from seedance_ops.reporting.figures import curves_plot, forest_plot
+from seedance_ops.reporting.report_model import Cell, Column, Report
+
+_TEMPLATE = "report.html.j2"
+_SYMBOLS = {
+    "accepted": "✓",
+    "pass": "✓",
+    "rejected": "✕",
+    "fail": "✕",
+    "error": "!",
+    "not_judgeable": "?",
+    "failed": "!",
+}
+
+
+def render_html(report: Report) -> str:
+    """The page's text."""
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {
+        "level": level_text,
+        "change": change_text,
+        "number": wording.number,
+        "bound": wording.bound_of,
+        "finding": wording.finding_of,
+        "excess": wording.excess_of,
+        "clock": _clock,
+        "symbol": lambda outcome: _SYMBOLS.get(outcome, ""),
+        "words": lambda outcome: str(outcome).replace("_", " "),
+    }
+    source = files("seedance_ops.reporting").joinpath(_TEMPLATE).read_text(encoding="utf-8")
+    return environment.from_string(source).render(report=report, figures=_figures(report))
+
+
+def level_text(cell: Cell, column: Column) -> str:
+    """A cell's level with its interval."""
+    if cell.mean is None:
+        return "—"
+    as_percent = column.metric.startswith("utilisation_mean")
+    shown = wording.percent(cell.mean, signed=False) if as_percent else wording.number(cell.mean)
+    if cell.low is None or cell.high is None:
+        return shown
+    if as_percent:
+        ends = [wording.percent(end, signed=False) for end in (cell.low, cell.high)]
+        return f"{shown} [{ends[0]}, {ends[1]}]"
+    return f"{shown} {wording.interval(cell.low, cell.high)}"
+
+
+def change_text(cell: Cell, column: Column) -> str:
+    """A cell's change against the baseline with its interval; empty for the baseline."""
+    if cell.change is None or cell.change_low is None or cell.change_high is None:
+        return ""
+    if column.change_scale == "absolute":
+        ends = wording.interval(cell.change_low, cell.change_high, signed=True)
+        return f"{wording.number(cell.change, signed=True)} {ends}"
+    ends = wording.interval(cell.change_low, cell.change_high, as_percent=True)
+    return f"{wording.percent(cell.change)} {ends}"
+
+
+def _figures(report: Report) -> dict[str, list[tuple[str, Markup]]]:
+    """Caption and SVG of every figure that has something to show."""
+    variants = [row.variant for row in report.strategies]
+    figures: dict[str, list[tuple[str, Markup]]] = {"forest": [], "curves": []}
+    if report.effects:
+        caption = (
+            "Change against the baseline with its interval (diamond: counted, range). "
+            "A dotted mark is the bound of a relative gate."
+        )
+        spoken = "; ".join(
+            f"{effect.metric} of {effect.variant} {wording.percent(effect.change)} "
+            f"{wording.interval(effect.low, effect.high, as_percent=True)}"
+            for effect in report.effects
+        )
+        svg = forest_plot(report.effects, variants, f"Forest plot. {spoken}")
+        figures["forest"].append((caption, Markup(svg)))  # noqa: S704 - matplotlib escapes its text
+    for metric in dict.fromkeys(curve.metric for curve in report.curves):
+        curves = [curve for curve in report.curves if curve.metric == metric]
+        caption = f"{metric} over the samples seen, one line per run."
+        svg = curves_plot(curves, variants, f"{caption} {_last_values(report, metric)}")
+        figures["curves"].append((caption, Markup(svg)))  # noqa: S704
+    return figures
+
+
+def _last_values(report: Report, metric: str) -> str:
+    last: dict[str, list[float]] = {}
+    for curve in report.curves:
+        if curve.metric == metric:
+            last.setdefault(curve.variant, []).append(curve.values[-1])
+    return "; ".join(
+        f"{name} ends between {wording.number(min(ends))} and {wording.number(max(ends))}"
+        for name, ends in last.items()
+    )
+
+
+def _clock(at_s: float | None) -> str:
+    if at_s is None:
+        return "—"
+    return dt.datetime.fromtimestamp(at_s, tz=dt.UTC).strftime("%Y-%m-%d %H:%M:%S")

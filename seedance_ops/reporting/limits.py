@@ -1,0 +1,65 @@
+"""What the reader of a report must keep in mind, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from seedance_ops.jobs.execution import MINIMUM_SEEDS
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.quality.statistics import Statistics
+from seedance_ops.quality.wording import number, percent
+from seedance_ops.stats.outcomes import NotJudgeable
+
+_ENOUGH_RUNS = 10
+
+
+def limits_of(job: TrainingJob, statistics: Statistics, runs: pd.DataFrame) -> tuple[str, ...]:
+    """Sample size, method, what could have been detected, and what the measurements are."""
+    return (*_sample(job), *_detectable(job, statistics), *_measurements(job, runs))
+
+
+def _sample(job: TrainingJob) -> Iterator[str]:
+    seeds = job.repeats.seeds
+    yield (
+        f"The unit is one run; {seeds} per variant, order {job.repeats.order}. Intervals are 95 % of "
+        "Student's t with Welch's degrees of freedom (within seeds for metrics that share a seed's "
+        "randomness); counted metrics are exact and show their range. Equivalence is a TOST at α 0.05."
+    )
+    if seeds < MINIMUM_SEEDS:
+        yield f"Fewer than {MINIMUM_SEEDS} runs per variant: nothing can be judged."
+    elif seeds < _ENOUGH_RUNS:
+        yield f"Fewer than {_ENOUGH_RUNS} runs per variant: an indication, not yet a claim."
+    if len(job.gates) * (len(job.variants) - 1) > 1:
+        yield "Gates are judged one by one, without a correction for their number."
+
+
+def _detectable(job: TrainingJob, statistics: Statistics) -> Iterator[str]:
+    quality = job.workload.quality
+    for metric in ("usd_per_run", *([quality.metric] if quality else [])):
+        found: list[str] = []
+        for variant in job.variants:
+            row = statistics.comparison(variant, metric)
+            if row is None or isinstance(row.outcome, NotJudgeable):
+                continue
+            smallest = row.outcome.minimum_detectable_difference
+            base = statistics.level(statistics.baseline, metric)
+            if smallest is None or base is None or not base.mean:
+                continue
+            share = percent(smallest / abs(base.mean), signed=False)
+            found.append(f"{variant} {number(smallest)} ({share} of {statistics.baseline})")
+        if found:
+            yield f"Smallest difference in {metric} detected with 80 % power: {', '.join(found)}."
+
+
+def _measurements(job: TrainingJob, runs: pd.DataFrame) -> Iterator[str]:
+    methods = sorted(set(runs["flops_method"].dropna()) - {"none"}) if len(runs) else []
+    if methods:
+        yield f"Model FLOPs: {', '.join(methods)}; recomputation is not counted."
+    if len(runs) and "gpu_utilisation_mean" in runs and runs["gpu_utilisation_mean"].isna().all():
+        yield "No GPU was measured: utilisation is that of the CPU."
+    if job.workload.runtime == "none":
+        yield "The program ran unchanged: time and utilisation are what the launcher saw."
+    if job.unequal_work == "allowed":
+        yield "The job allows variants to do different amounts of work: per-run figures may not compare."

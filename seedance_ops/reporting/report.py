@@ -1,0 +1,148 @@
+"""Builds the report of a run from what its stages wrote, or says what is missing for one."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from seedance_ops.jobs.manifest import RunManifest
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.jobs.variants import Difference
+from seedance_ops.quality.results import GateResults
+from seedance_ops.quality.statistics import Statistics
+from seedance_ops.reporting.curves import curves_of
+from seedance_ops.reporting.html import render_html
+from seedance_ops.reporting.limits import limits_of
+from seedance_ops.reporting.report_model import PriceUsed, Report, RunInOrder, StudyCost
+from seedance_ops.reporting.run_table import RunTable
+from seedance_ops.reporting.run_tables import RunTables
+from seedance_ops.reporting.strategy_table import columns_of, effects_of, strategies_of
+
+__all__ = ["Report", "build_report", "failed_report", "render_html"]
+
+
+def build_report(  # noqa: PLR0917 - one argument per stage, in their order
+    manifest: RunManifest,
+    stamp: dict[str, str],
+    tables: RunTables,
+    table: RunTable,
+    costs: pd.DataFrame,
+    statistics: Statistics,
+    gates: GateResults,
+) -> Report:
+    """The whole report of a run that was judged."""
+    job = manifest.job
+    columns = columns_of(job, statistics)
+    quality = job.workload.quality
+    return Report(
+        job=job.metadata.name,
+        description=job.metadata.description or None,
+        owner=job.metadata.owner,
+        run_id=manifest.run_id,
+        source=manifest.source,
+        status="judged",
+        headline=headline_of(gates),
+        accept=gates.accept,
+        accepted=gates.accepted,
+        baseline=job.baseline,
+        verdicts=gates.verdicts,
+        columns=columns,
+        strategies=strategies_of(job, statistics, columns),
+        effects=effects_of(job, statistics, gates.gates),
+        curves=curves_of(tables, quality.metric if quality else None),
+        differences=_differences(job),
+        gates=gates.gates,
+        statistics=statistics,
+        missing=table.missing,
+        problems=(*gates.problems, *tables.problems),
+        order=_order(tables.launches, costs),
+        prices=_prices(costs),
+        study=StudyCost(
+            usd=float(costs["usd_per_run"].sum()),
+            accelerator_hours=float(costs["accelerator_hours"].sum()),
+            queue_s=float(costs["queue_s"].sum()),
+        ),
+        limits=limits_of(job, statistics, table.frame),
+        overrides=manifest.overrides,
+        stamp=stamp,
+    )
+
+
+def failed_report(manifest: RunManifest, stamp: dict[str, str], problems: list[str]) -> Report:
+    """A report that says why there is none."""
+    job = manifest.job
+    return Report(
+        job=job.metadata.name,
+        description=job.metadata.description or None,
+        owner=job.metadata.owner,
+        run_id=manifest.run_id,
+        source=manifest.source,
+        status="failed",
+        headline="Not judged: a stage before the report failed",
+        accept=job.accept,
+        accepted=False,
+        baseline=job.baseline,
+        differences=_differences(job),
+        problems=tuple(problems),
+        overrides=manifest.overrides,
+        stamp=stamp,
+    )
+
+
+def headline_of(gates: GateResults) -> str:
+    """The verdict line: what was accepted, what was not."""
+    words = {"accepted": "accepted", "rejected": "rejected", "not_judgeable": "not judgeable"}
+    parts = [
+        f"{', '.join(names)} {word}"
+        for outcome, word in words.items()
+        if (names := [verdict.variant for verdict in gates.verdicts if verdict.outcome == outcome])
+    ]
+    return "; ".join(parts) or "No variant was judged"
+
+
+def _differences(job: TrainingJob) -> dict[str, tuple[Difference, ...]]:
+    baseline = job.resolve(job.baseline)
+    return {
+        name: tuple(job.resolve(name).difference_from(baseline))
+        for name in job.variants
+        if name != job.baseline
+    }
+
+
+def _order(launches: pd.DataFrame, costs: pd.DataFrame) -> tuple[RunInOrder, ...]:
+    usd = costs.set_index(["variant", "seed"])["usd_per_run"].to_dict()
+    runs = []
+    for _, of_run in launches.groupby(["variant", "seed"], sort=False):
+        newest = of_run.sort_values("submission").iloc[-1]
+        started = of_run["started_at_s"].min()
+        runs.append(
+            RunInOrder(
+                variant=newest["variant"],
+                seed=int(newest["seed"]),
+                planned_order=int(newest["order"]),
+                state=newest["state"],
+                submissions=len(of_run),
+                started_at_s=float(started) if pd.notna(started) else None,
+                run_s=float(of_run["run_s"].sum()),
+                queue_s=float(of_run["queue_s"].sum()),
+                usd=usd.get((newest["variant"], newest["seed"])),
+            )
+        )
+    return tuple(sorted(runs, key=lambda run: (run.started_at_s or float("inf"), run.planned_order)))
+
+
+def _prices(costs: pd.DataFrame) -> tuple[PriceUsed, ...]:
+    columns = ["price_key", "usd_per_accelerator_hour", "price_source", "price_date", "price_basis"]
+    used = []
+    for _, of_price in costs.groupby(columns, sort=True):
+        first = of_price.iloc[0]
+        used.append(
+            PriceUsed(
+                key=first["price_key"],
+                variants=tuple(of_price["variant"].unique()),
+                usd_per_accelerator_hour=float(first["usd_per_accelerator_hour"]),
+                source=first["price_source"],
+                date=first["price_date"],
+                basis=first["price_basis"],
+            )
+        )
+    return tuple(used)

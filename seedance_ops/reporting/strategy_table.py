@@ -1,0 +1,126 @@
+"""The table that every cost discussion starts from: strategy → utilisation, cost, communication (R1.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from seedance_ops.jobs.metrics import metrics_of
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.quality.results import GateResult
+from seedance_ops.quality.statistics import Statistics
+from seedance_ops.reporting.report_model import Cell, Column, Effect, StrategyRow
+from seedance_ops.stats.equivalence import NO_RATIO
+from seedance_ops.stats.outcomes import Interval, NotJudgeable
+
+_TITLES: dict[str, tuple[str, bool]] = {
+    "utilisation_mean": ("Mean utilisation", False),
+    "usd_per_tflops_hour": ("USD per TFLOPS·h", False),
+    "all_reduce_ms": ("All-reduce time", True),
+    "communication_wait_s": ("Waiting in communication", True),
+    "bytes_on_wire": ("Bytes on wire", True),
+    "usd_per_run": ("USD per run", False),
+    "usd_to_target_quality": ("USD to target quality", False),
+}
+"""Metric → title, and whether its change says more than its level."""
+_FOREST = (
+    "usd_per_run",
+    "usd_to_target_quality",
+    "usd_per_tflops_hour",
+    "run_s",
+    "step_time_ms",
+    "communication_wait_s",
+    "all_reduce_ms",
+    "bytes_on_wire",
+    "checkpoint_write_cv",
+    "utilisation_mean",
+    "utilisation_variance",
+)
+
+
+def columns_of(job: TrainingJob, statistics: Statistics) -> tuple[Column, ...]:
+    """The columns for which some variant has a value; the quality metric last."""
+    metrics = metrics_of(job)
+    quality = job.workload.quality
+    titles = dict(_TITLES) | ({quality.metric: (quality.metric, False)} if quality else {})
+    measured = {row.metric for row in statistics.levels}
+    return tuple(
+        Column(
+            metric=name,
+            title=title,
+            unit=metrics[name].unit,
+            leads_with="change" if by_change else "level",
+            change_scale="absolute" if quality and name == quality.metric else "relative",
+            exact=metrics[name].nature == "counted",
+        )
+        for name, (title, by_change) in titles.items()
+        if name in measured
+    )
+
+
+def strategies_of(
+    job: TrainingJob, statistics: Statistics, columns: Iterable[Column]
+) -> tuple[StrategyRow, ...]:
+    """One row per variant, in the job's order."""
+    columns = tuple(columns)
+    return tuple(
+        StrategyRow(
+            variant=variant,
+            baseline=variant == statistics.baseline,
+            cells=tuple(_cell(statistics, variant, column) for column in columns),
+        )
+        for variant in job.variants
+    )
+
+
+def effects_of(job: TrainingJob, statistics: Statistics, gates: Iterable[GateResult]) -> tuple[Effect, ...]:
+    """The relative changes of the forest plot, by metric, each with its relative gate's bound."""
+    quality = job.workload.quality
+    bounds = {(gate.metric, gate.variant): gate.bound for gate in gates if gate.scale == "relative"}
+    names = [*_FOREST, *([quality.metric] if quality else [])]
+    rows = [statistics.comparison(variant, name) for name in names for variant in job.variants]
+    return tuple(
+        Effect(
+            metric=row.metric,
+            variant=row.variant,
+            change=row.outcome.ratio.estimate - 1,
+            low=row.outcome.ratio.low - 1,
+            high=row.outcome.ratio.high - 1,
+            n=row.outcome.n_treatment,
+            exact=row.outcome.design == "exact",
+            bound=bounds.get((row.metric, row.variant)),
+        )
+        for row in rows
+        if row is not None and not isinstance(row.outcome, NotJudgeable) and row.outcome.ratio is not None
+    )
+
+
+def _cell(statistics: Statistics, variant: str, column: Column) -> Cell:
+    level = statistics.level(variant, column.metric)
+    if level is None:
+        return Cell(reason="not measured")
+    change, reason = _change(statistics, variant, column)
+    known = level.interval if isinstance(level.interval, Interval) else None
+    return Cell(
+        mean=level.mean,
+        low=known.low if known else None,
+        high=known.high if known else None,
+        n=level.n,
+        change=change.estimate if change else None,
+        change_low=change.low if change else None,
+        change_high=change.high if change else None,
+        reason=level.interval.reason if isinstance(level.interval, NotJudgeable) else reason,
+    )
+
+
+def _change(statistics: Statistics, variant: str, column: Column) -> tuple[Interval | None, str | None]:
+    row = statistics.comparison(variant, column.metric)
+    if row is None:
+        return None, None
+    if isinstance(row.outcome, NotJudgeable):
+        return None, row.outcome.reason
+    if column.change_scale == "absolute":
+        return row.outcome.difference, None
+    ratio = row.outcome.ratio
+    if ratio is None:
+        return None, NO_RATIO
+    return Interval(estimate=ratio.estimate - 1, low=ratio.low - 1, high=ratio.high - 1), None

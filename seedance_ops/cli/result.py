@@ -1,0 +1,115 @@
+"""Prints a finished run's verdict, and saves its report where a browser can open it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seedance_ops.jobs.manifest import run_key
+from seedance_ops.storage.config import DEFAULT_URI, URI_VARIABLE, StorageLocation
+from seedance_ops.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from seedance_ops.jobs.run_store import RunStore
+    from seedance_ops.jobs.training_job import TrainingJob
+    from seedance_ops.reporting.report_model import Report
+    from seedance_ops.storage.server import EmbeddedStore
+
+_STYLES = {"accepted": "green", "rejected": "red", "not_judgeable": "yellow"}
+
+
+def print_result(
+    console: Console, home: Path, job: TrainingJob, run_id: str, store: EmbeddedStore | None
+) -> None:
+    """Print the verdict of a run and the path of its report, or that there is none.
+
+    Args:
+        console: Where to print.
+        home: The report is saved below ``home/reports``.
+        job: The job as it was run.
+        run_id: Airflow's.
+        store: The embedded store, where runs are kept in it; else the AWS environment counts.
+    """
+    from seedance_ops.storage.errors import ObjectMissing, StorageError
+
+    run = _run_store(job, run_id, store)
+    try:
+        page, document = run.text("report.html"), run.text("report.json")
+    except ObjectMissing:
+        console.print(f"No report: the run {run_id} ended before its report was written.", style="yellow")
+        return
+    except StorageError as error:
+        console.print(f"No report: {error}", style="yellow", markup=False, highlight=False)
+        return
+    folder = home / "reports" / job.metadata.name / run_key(run_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "report.html", page)
+    write_whole(folder / "report.json", document)
+    _print_verdicts(console, document)
+    console.print(f"Report: {folder / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _run_store(job: TrainingJob, run_id: str, store: EmbeddedStore | None) -> RunStore:
+    from seedance_ops.jobs.run_store import RunStore
+
+    record = store.read() if store else None
+    if record is not None:
+        os.environ.update(record.environment())
+    base = StorageLocation(
+        uri=job.storage.uri if job.storage else os.environ.get(URI_VARIABLE) or DEFAULT_URI,
+        endpoint_url=os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"),
+        region=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
+    )
+    return RunStore(base, job.metadata.name, run_id)
+
+
+def _print_verdicts(console: Console, document: str) -> None:
+    from pydantic import ValidationError
+
+    from seedance_ops.reporting.report_model import Report
+
+    try:
+        report = Report.model_validate_json(document)
+    except ValidationError:
+        console.print("The report was written by another version: open it in a browser.", style="yellow")
+        return
+    console.print()
+    console.print(report.headline, style="bold", markup=False, highlight=False)
+    for problem in (*report.problems, *_missing(report)):
+        console.print(f"  {problem}", style="yellow", markup=False, highlight=False)
+    if report.verdicts:
+        console.print(_table(report))
+    if report.status == "judged":
+        done = "accepted" if report.accepted else "not accepted"
+        console.print(f"The run is {done} (accept: {report.accept}).", markup=False, highlight=False)
+
+
+def _missing(report: Report) -> list[str]:
+    return [f"missing: {run.variant} seed {run.seed}: {run.reason}" for run in report.missing]
+
+
+def _table(report: Report) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from seedance_ops.quality.wording import bound_of, finding_of
+
+    table = Table("variant", "verdict", "gate", "found", "wanted")
+    for verdict in report.verdicts:
+        head = [Text(verdict.variant), Text(verdict.outcome.replace("_", " "), _STYLES[verdict.outcome])]
+        gates = [gate for gate in report.gates if gate.variant == verdict.variant]
+        if not gates:
+            table.add_row(*head, Text(""), Text("; ".join(verdict.reasons)), Text(""))
+        for gate in gates:
+            style = "" if gate.outcome == "pass" else "yellow" if gate.severity == "warning" else "red"
+            found = finding_of(gate) if gate.reason is None else gate.reason
+            outcome = f"{gate.metric}: {gate.outcome.replace('_', ' ')}"
+            outcome += " (warning)" if style == "yellow" else ""
+            table.add_row(*head, Text(outcome, style), Text(found), Text(bound_of(gate)))
+            head = [Text(""), Text("")]
+        table.add_section()
+    return table

@@ -13,6 +13,7 @@ from seedance_ops.reporting.figures import curves_plot, forest_plot
 from seedance_ops.reporting.report_model import Cell, Column, Report
 
 _TEMPLATE = "report.html.j2"
+_EVERY_RUN = "in every run"
 _SYMBOLS = {
     "accepted": "✓",
     "pass": "✓",
@@ -30,8 +31,7 @@ def render_html(report: Report) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {
-        "level": level_text,
-        "change": change_text,
+        "lines": cell_lines,
         "number": wording.number,
         "bound": wording.bound_of,
         "finding": wording.finding_of,
@@ -44,29 +44,38 @@ def render_html(report: Report) -> str:
     return environment.from_string(source).render(report=report, figures=_figures(report))
 
 
-def level_text(cell: Cell, column: Column) -> str:
-    """A cell's level with its interval."""
+def cell_lines(cell: Cell, column: Column) -> list[str]:
+    """What a cell of the strategy table shows, one thing a line: the value to look for comes first."""
+    level, change = _level(cell, column), _change(cell, column)
+    first, second = (change, level) if column.leads_with == "change" and change else (level, change)
+    note = f"n = {cell.n}" + (f"; {cell.reason}" if cell.reason else "")
+    return [*first, *([" ".join(second)] if second else []), note]
+
+
+def _level(cell: Cell, column: Column) -> list[str]:
     if cell.mean is None:
-        return "—"
-    as_percent = column.metric.startswith("utilisation_mean")
-    shown = wording.percent(cell.mean, signed=False) if as_percent else wording.number(cell.mean)
+        return ["—"]
+    as_percent = column.metric == "utilisation_mean"
+    shown = _share(cell.mean) if as_percent else wording.number(cell.mean)
     if cell.low is None or cell.high is None:
-        return shown
-    if as_percent:
-        ends = [wording.percent(end, signed=False) for end in (cell.low, cell.high)]
-        return f"{shown} [{ends[0]}, {ends[1]}]"
-    return f"{shown} {wording.interval(cell.low, cell.high)}"
+        return [shown]
+    ends = (
+        f"[{_share(cell.low)}, {_share(cell.high)}]" if as_percent else wording.interval(cell.low, cell.high)
+    )
+    return [shown, _EVERY_RUN if cell.low == cell.high else ends]
 
 
-def change_text(cell: Cell, column: Column) -> str:
-    """A cell's change against the baseline with its interval; empty for the baseline."""
+def _change(cell: Cell, column: Column) -> list[str]:
     if cell.change is None or cell.change_low is None or cell.change_high is None:
-        return ""
-    if column.change_scale == "absolute":
-        ends = wording.interval(cell.change_low, cell.change_high, signed=True)
-        return f"{wording.number(cell.change, signed=True)} {ends}"
-    ends = wording.interval(cell.change_low, cell.change_high, as_percent=True)
-    return f"{wording.percent(cell.change)} {ends}"
+        return []
+    relative = column.change_scale == "relative"
+    shown = wording.percent(cell.change) if relative else wording.number(cell.change, signed=True)
+    ends = wording.interval(cell.change_low, cell.change_high, as_percent=relative, signed=True)
+    return [shown, _EVERY_RUN if cell.change_low == cell.change_high else ends]
+
+
+def _share(value: float) -> str:
+    return wording.percent(value, signed=False)
 
 
 def _figures(report: Report) -> dict[str, list[tuple[str, Markup]]]:

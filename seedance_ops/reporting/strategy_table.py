@@ -19,9 +19,9 @@ _TITLES: dict[str, tuple[str, bool]] = {
     "communication_wait_s": ("Waiting in communication", True),
     "bytes_on_wire": ("Bytes on wire", True),
     "usd_per_run": ("USD per run", False),
-    "usd_to_target_quality": ("USD to target quality", False),
 }
 """Metric → title, and whether its change says more than its level."""
+_AFTER_QUALITY = {"usd_to_target_quality": ("USD to target quality", False)}
 _FOREST = (
     "usd_per_run",
     "usd_to_target_quality",
@@ -38,10 +38,10 @@ _FOREST = (
 
 
 def columns_of(job: TrainingJob, statistics: Statistics) -> tuple[Column, ...]:
-    """The columns for which some variant has a value; the quality metric last."""
+    """The columns for which some variant has a value."""
     metrics = metrics_of(job)
     quality = job.workload.quality
-    titles = dict(_TITLES) | ({quality.metric: (quality.metric, False)} if quality else {})
+    titles = _TITLES | ({quality.metric: (quality.metric, False)} if quality else {}) | _AFTER_QUALITY
     measured = {row.metric for row in statistics.levels}
     return tuple(
         Column(

@@ -52,10 +52,9 @@ def forest_plot(effects: Sequence[Effect], variants: Sequence[str], label: str) 
         return _inline(figure, "forest", label)
 
 
-def curves_plot(curves: Sequence[Curve], variants: Sequence[str], label: str) -> str:
-    """One line per run, one colour and dash per variant."""
-    name = curves[0].metric
-    with mpl.rc_context(_STYLE | {"svg.hashsalt": name}):
+def curves_plot(curves: Sequence[Curve], variants: Sequence[str], label: str, *, prefix: str) -> str:
+    """One line per run, one colour and dash per variant; ``prefix`` keeps its ids apart from others'."""
+    with mpl.rc_context(_STYLE | {"svg.hashsalt": prefix}):
         figure = Figure(figsize=(6.2, 3.8), layout="constrained")
         axes = figure.add_subplot()
         for curve in curves:
@@ -73,10 +72,10 @@ def curves_plot(curves: Sequence[Curve], variants: Sequence[str], label: str) ->
                 label=curve.variant if first else None,
             )
         axes.set_xlabel("samples")
-        axes.set_ylabel(name)
+        axes.set_ylabel(curves[0].metric)
         axes.grid(color=_TEXT, alpha=0.15, linewidth=0.6)
         axes.legend(frameon=False)
-        return _inline(figure, f"curves-{name}", label)
+        return _inline(figure, prefix, label)
 
 
 def _effect(axes: Axes, row: int, effect: Effect, colour: str) -> None:

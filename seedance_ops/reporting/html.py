@@ -94,10 +94,11 @@ def _figures(report: Report) -> dict[str, list[tuple[str, Markup]]]:
         )
         svg = forest_plot(report.effects, variants, f"Forest plot. {spoken}")
         figures["forest"].append((caption, Markup(svg)))  # noqa: S704 - matplotlib escapes its text
-    for metric in dict.fromkeys(curve.metric for curve in report.curves):
+    for place, metric in enumerate(dict.fromkeys(curve.metric for curve in report.curves)):
         curves = [curve for curve in report.curves if curve.metric == metric]
         caption = f"{metric} over the samples seen, one line per run."
-        svg = curves_plot(curves, variants, f"{caption} {_last_values(report, metric)}")
+        spoken = f"{caption} {_last_values(report, metric)}"
+        svg = curves_plot(curves, variants, spoken, prefix=f"curves-{place}")
         figures["curves"].append((caption, Markup(svg)))  # noqa: S704
     return figures
 

@@ -25,11 +25,11 @@ def price(usd: float) -> Price:
     )
 
 
-def launch(variant="a", seed=0, run_s=3600.0, queue_s=0.0, nodes=1, accelerators=8):
+def launch(variant="a", seed=0, run_s=3600.0, queue_s=0.0, accelerators=8):
     return {
         "variant": variant,
         "seed": seed,
-        "num_nodes": nodes,
+        "num_nodes": 1,
         "accelerators_per_node": accelerators,
         "run_s": run_s,
         "queue_s": queue_s,

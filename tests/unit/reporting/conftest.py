@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +167,21 @@ def judge_run(manifest: RunManifest, tables: RunTables) -> Judged:
     return Judged(manifest, tables, table, costs, statistics, gates)
 
 
+@pytest.fixture(scope="session")
+def job_text() -> str:
+    return JOB
+
+
+@pytest.fixture(scope="session")
+def make_manifest() -> Callable[..., RunManifest]:
+    return manifest_of
+
+
+@pytest.fixture(scope="session")
+def make_tables() -> Callable[[RunManifest], RunTables]:
+    return tables_of
+
+
 @pytest.fixture
 def manifest() -> RunManifest:
     return manifest_of()
@@ -181,9 +196,3 @@ def tables(manifest: RunManifest) -> RunTables:
 def judged() -> Judged:
     manifest = manifest_of()
     return judge_run(manifest, tables_of(manifest))
-
-
-@pytest.fixture
-def change(tables: RunTables) -> Callable[..., RunTables]:
-    """The tables with one of them replaced."""
-    return lambda **frames: replace(tables, **frames)

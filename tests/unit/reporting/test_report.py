@@ -1,0 +1,145 @@
+"""The report says what the stages found, in one page that asks nothing of the network."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from seedance_ops.quality.results import GateResults
+from seedance_ops.reporting.report import Report, build_report, failed_report, render_html
+
+STAMP = {"job": "tiny", "git_commit": "0123abc", "cluster_id": "cluster-0123abc"}
+
+
+class Page(HTMLParser):
+    """Every tag with its attributes, and the ids."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+
+def report_of(judged, stamp=STAMP) -> Report:
+    return build_report(
+        judged.manifest, stamp, judged.tables, judged.table, judged.costs, judged.statistics, judged.gates
+    )
+
+
+@pytest.fixture(scope="session")
+def report(judged) -> Report:
+    return report_of(judged)
+
+
+@pytest.fixture(scope="session")
+def page(report) -> str:
+    return render_html(report)
+
+
+def test_the_verdict_line_names_what_was_accepted_and_what_was_not(report, page):
+    assert report.headline == "bf16 accepted; topk rejected"
+    assert "<h1>bf16 accepted; topk rejected</h1>" in page
+
+
+def test_the_report_survives_its_json(report):
+    assert Report.model_validate_json(report.as_json()) == report
+
+
+def test_the_page_is_self_contained(page):
+    for tag, attributes in Page(page).tags:
+        assert tag not in ("script", "link", "iframe", "img", "object", "embed")
+        for name in ("src", "href", "xlink:href", "action", "srcset"):
+            assert (attributes.get(name) or "#").startswith("#")
+    assert not re.search(r"(?:https?:|@import|url\((?!#))", page)
+
+
+def test_no_id_stands_twice_and_every_reference_has_its_target(page):
+    ids = [attributes["id"] for _, attributes in Page(page).tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', page))
+    assert used <= set(ids)
+
+
+def test_the_page_can_be_read_by_a_screen_reader(page):
+    tags = Page(page).tags
+    assert ("html", {"lang": "en"}) in tags
+    figures = [attributes for tag, attributes in tags if tag == "svg"]
+    assert len(figures) == 3
+    assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in figures)
+
+
+def test_two_renderings_are_the_same_bytes(report, page):
+    assert render_html(report) == page
+
+
+def test_the_strategy_table_has_the_baseline_and_its_changes(report):
+    wire = [column.metric for column in report.columns].index("bytes_on_wire")
+    cells = {row.variant: row.cells[wire] for row in report.strategies}
+    assert cells["baseline"].change is None
+    assert cells["topk"].change == pytest.approx(-0.94)
+    assert cells["bf16"].n == 5
+
+
+def test_the_study_costs_what_its_runs_cost(report, judged):
+    assert report.study.usd == pytest.approx(judged.costs["usd_per_run"].sum())
+    assert sum(run.usd for run in report.order) == pytest.approx(report.study.usd)
+
+
+def test_runs_stand_in_the_order_in_which_they_started(report):
+    assert [run.planned_order for run in report.order] == list(range(15))
+
+
+def test_limits_name_n_the_detectable_difference_and_prices_their_source(report, page):
+    assert any("5 per variant" in limit for limit in report.limits)
+    assert any("80 % power" in limit for limit in report.limits)
+    assert "a made-up list" in page
+    assert "2026-01-02" in page
+
+
+def test_hostile_words_stay_words(judged):
+    hostile = '<script>alert("x")</script><img src=//evil.example onerror=x>'
+    manifest = judged.manifest.model_copy(
+        update={"source": hostile, "overrides": {"a.b": hostile}, "run_id": hostile}
+    )
+    gates = GateResults.model_validate(
+        judged.gates.model_dump()
+        | {
+            "problems": [hostile],
+            "verdicts": [{"variant": hostile, "outcome": "rejected", "reasons": [hostile]}],
+        }
+    )
+    text = render_html(
+        report_of(
+            replace(judged, manifest=manifest, gates=gates),
+            {hostile: hostile},
+        )
+    )
+    assert not any(tag in ("script", "img") for tag, _ in Page(text).tags)
+    assert "&lt;script&gt;" in text
+
+
+def test_hostile_names_in_figures_stay_words(report):
+    hostile = '"><script>x</script>$\\frac{1}{0}$'
+    text = render_html(
+        report.model_copy(
+            update={
+                "effects": tuple(effect.model_copy(update={"metric": hostile}) for effect in report.effects),
+                "curves": tuple(curve.model_copy(update={"metric": hostile}) for curve in report.curves),
+            }
+        )
+    )
+    assert not any(tag == "script" for tag, _ in Page(text).tags)
+
+
+def test_a_report_of_a_failure_names_the_problem(judged):
+    report = failed_report(judged.manifest, {}, ["there is no table <costs>"])
+    assert not report.accepted
+    text = render_html(report)
+    assert "there is no table &lt;costs&gt;" in text
+    assert "Not judged" in text

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from seedance_ops.cost.catalogue import Price
+from seedance_ops.cost.catalogue import Price, PriceMissing
 
 KEYS = ["variant", "seed"]
 COST_METRICS = (
@@ -55,9 +55,14 @@ def price_runs(runs: pd.DataFrame, launches: pd.DataFrame, prices: Mapping[str, 
         runs: ``variant``, ``seed``, ``model_flops``, ``samples``, ``train_elapsed_s``, ``target_elapsed_s``.
         launches: ``variant``, ``seed``, ``num_nodes``, ``accelerators_per_node``, ``run_s``, ``queue_s``.
         prices: The price of each variant.
+
+    Raises:
+        PriceMissing: A variant that was launched has no price.
     """
     if launches.empty:
         return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in COSTS.items()})
+    if unpriced := sorted(set(launches["variant"]) - prices.keys()):
+        raise PriceMissing(f"no price was given for {', '.join(unpriced)}")
     ledger = _billed(launches)
     for column, value in _price_columns(prices).items():
         ledger[column] = [value[variant] for variant in ledger["variant"]]

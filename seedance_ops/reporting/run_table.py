@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from seedance_ops.cost.run_cost import COST_METRICS, with_costs
+from seedance_ops.cost.run_cost import COST_METRICS
 from seedance_ops.jobs.manifest import PlannedRun, RunManifest
 from seedance_ops.jobs.metrics import metrics_of
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import ResolvedVariant
-from seedance_ops.quality.missing import MissingRun, MissingRuns
-from seedance_ops.reporting.collecting import read_run_tables
+from seedance_ops.quality.missing import MissingRun
 from seedance_ops.reporting.run_metrics import (
     checkpoint_metrics,
     launch_metrics,
@@ -23,17 +22,6 @@ from seedance_ops.reporting.run_metrics import (
 )
 from seedance_ops.reporting.run_tables import RunTables, frame_of
 from seedance_ops.training.schedule import Schedule
-
-__all__ = [
-    "MissingRun",
-    "MissingRuns",
-    "RunTable",
-    "RunTables",
-    "assemble",
-    "columns_of",
-    "read_run_tables",
-    "with_costs",
-]
 
 RUN_COLUMNS = {
     "variant": "str",

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from seedance_ops.cli.result import print_result
 from seedance_ops.cost.catalogue import Price
-from seedance_ops.cost.run_cost import COSTS, price_runs
+from seedance_ops.cost.run_cost import COSTS, price_runs, with_costs
 from seedance_ops.jobs.loader import load_job_text
 from seedance_ops.jobs.manifest import RunManifest, plan_runs
 from seedance_ops.jobs.profiles import LocalProfile
@@ -24,8 +24,10 @@ from seedance_ops.launchers.base import LaunchState
 from seedance_ops.launchers.record import LaunchRecord
 from seedance_ops.quality.judge import judge
 from seedance_ops.quality.statistics import summarise
+from seedance_ops.reporting.collecting import read_run_tables
 from seedance_ops.reporting.report import build_report, failed_report, render_html
-from seedance_ops.reporting.run_table import RunTables, assemble, read_run_tables, with_costs
+from seedance_ops.reporting.run_table import assemble
+from seedance_ops.reporting.run_tables import RunTables
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.training.metrics.tables import STEPS
 

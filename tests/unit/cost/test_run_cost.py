@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seedance_ops.cost.catalogue import Price
+from seedance_ops.cost.catalogue import Price, PriceMissing
 from seedance_ops.cost.run_cost import COST_METRICS, COSTS, price_runs, with_costs
 
 
@@ -109,6 +109,11 @@ def test_the_ledger_sums_to_every_launch_at_its_price(rows, usd):
     costs = ledger([run()], launches, usd)
     assert costs["usd_per_run"].sum() == pytest.approx(total, rel=1e-9, abs=1e-9)
     assert not costs.duplicated(["variant", "seed"]).any()
+
+
+def test_a_launched_variant_without_a_price_is_an_error():
+    with pytest.raises(PriceMissing, match="for a"):
+        price_runs(pd.DataFrame([run()]), pd.DataFrame([launch()]), {})
 
 
 def test_a_doubled_run_is_refused():

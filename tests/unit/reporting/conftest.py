@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 
 from seedance_ops.cost.catalogue import Price
-from seedance_ops.cost.run_cost import price_runs
+from seedance_ops.cost.run_cost import price_runs, with_costs
 from seedance_ops.jobs.loader import load_job_text
 from seedance_ops.jobs.manifest import RunManifest, plan_runs
 from seedance_ops.jobs.profiles import LocalProfile
-from seedance_ops.quality.judge import GateResults, judge
+from seedance_ops.quality.judge import judge
+from seedance_ops.quality.results import GateResults
 from seedance_ops.quality.statistics import Statistics, summarise
-from seedance_ops.reporting.run_table import RunTable, assemble, with_costs
+from seedance_ops.reporting.run_table import RunTable, assemble
 from seedance_ops.reporting.run_tables import LAUNCHES, RunTables, frame_of
 
 JOB = """\

@@ -22,7 +22,7 @@ from seedance_ops.launchers.base import (
 from seedance_ops.launchers.code_archive import unpack
 from seedance_ops.launchers.errors import LaunchError
 from seedance_ops.launchers.local_wrapper import worker_environment
-from seedance_ops.launchers.processes import alive, end_all, host_identity, processes_of
+from seedance_ops.launchers.processes import LAUNCH_VARIABLE, alive, end_all, host_identity, processes_of
 from seedance_ops.launchers.secret_references import resolve
 from seedance_ops.launchers.workspace import Ended, Started, Workspace
 from seedance_ops.whole_file import write_whole
@@ -119,7 +119,9 @@ class LocalLauncher:
             wrapper = subprocess.Popen(
                 [sys.executable, "-m", "seedance_ops.launchers.local_wrapper", str(workspace.folder)],
                 cwd=workspace.folder,
-                env=worker_environment(self._environ) | _referenced(spec.secrets, self._environ),
+                env=worker_environment(self._environ)
+                | _referenced(spec.secrets, self._environ)
+                | {LAUNCH_VARIABLE: spec.name},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -97,7 +97,9 @@ def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> No
         outlets=[AssetAlias(accepted_alias(job.metadata.name))],
         **common,
     )
-    closed = CloseWorkspaceOperator(task_id="close_workspace", **common).as_teardown(setups=opened)
+    closed = CloseWorkspaceOperator(task_id="close_workspace", **common).as_teardown(
+        setups=opened, on_failure_fail_dagrun=True
+    )
     opened >> plan >> check >> train >> collect >> cost >> statistics >> gate >> report >> verdict
     train >> closed
     collect >> closed

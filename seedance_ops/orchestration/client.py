@@ -27,6 +27,11 @@ class AirflowClient:
         token = self._call("POST", "/auth/token", json={"username": user, "password": password})
         self._http.headers["Authorization"] = f"Bearer {token['access_token']}"
 
+    @property
+    def authorization(self) -> dict[str, str]:
+        """The header that signs a request in."""
+        return {"Authorization": self._http.headers["Authorization"]}
+
     def source(self, dag_id: str) -> str | None:
         """The stub that Airflow has parsed for a DAG; None where it knows none."""
         answer = self._http.get(f"/api/v2/dagSources/{dag_id}", headers={"Accept": "application/json"})

@@ -26,6 +26,7 @@ class LaunchTrigger(BaseTrigger):
     Args:
         profile: The launcher's profile, as JSON.
         handle: The job's handle, as JSON.
+        intent: Which submission this is, as JSON; comes back in the event.
         queue_timeout_s: Seconds the job may wait for resources.
         run_timeout_s: Seconds it may run.
         poll_interval_s: Seconds between two looks.
@@ -36,6 +37,7 @@ class LaunchTrigger(BaseTrigger):
         *,
         profile: dict[str, Any],
         handle: dict[str, Any],
+        intent: dict[str, Any],
         queue_timeout_s: float,
         run_timeout_s: float,
         poll_interval_s: float = 1.0,
@@ -43,6 +45,7 @@ class LaunchTrigger(BaseTrigger):
         super().__init__()
         self.profile = profile
         self.handle = handle
+        self.intent = intent
         self.queue_timeout_s = queue_timeout_s
         self.run_timeout_s = run_timeout_s
         self.poll_interval_s = poll_interval_s
@@ -54,6 +57,7 @@ class LaunchTrigger(BaseTrigger):
             {
                 "profile": self.profile,
                 "handle": self.handle,
+                "intent": self.intent,
                 "queue_timeout_s": self.queue_timeout_s,
                 "run_timeout_s": self.run_timeout_s,
                 "poll_interval_s": self.poll_interval_s,
@@ -75,7 +79,7 @@ class LaunchTrigger(BaseTrigger):
                 )
             if status.state.terminal:
                 await self._forward_log(launcher, handle, offset)
-                yield TriggerEvent({"status": status.model_dump(mode="json")})
+                yield TriggerEvent({"status": status.model_dump(mode="json"), "intent": self.intent})
                 return
             await asyncio.sleep(self.poll_interval_s)
 

@@ -1,4 +1,4 @@
-"""Kill the training, the object store, and the run itself: it ends right, trains nothing twice, loses nothing."""
+"""Kill the training, the store, the triggerer, the run: it ends right, nothing is lost or trained twice."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import signal
 from collections import Counter
 
 import psutil
+import pytest
 
 from seedance_ops.launchers.base import LaunchState
 from seedance_ops.launchers.processes import processes_of
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.training.metrics.reading import read_steps
 from tests.airflow_under_test import AirflowUnderTest, until
+
+pytestmark = pytest.mark.xdist_group("airflow")
 
 STEPS = 60
 JOB = """

@@ -58,12 +58,10 @@ class LaunchTrainingOperator(StageOperator):
         records = [] if known else records_of(run, self.variant, self.seed)
         self._submit(context, run, manifest, next_intent(wanted, remembered, records))
 
-    def execute_complete(
-        self, context: Context, event: dict[str, Any], intent: dict[str, Any]
-    ) -> dict[str, Any]:
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
         """Record the end; then return, submit anew after a preemption, or raise the failure's own type."""
         run = self.run_store(context)
-        manifest, done = run.manifest(), Intent.model_validate(intent)
+        manifest, done = run.manifest(), Intent.model_validate(event["intent"])
         status = LaunchStatus.model_validate(event["status"])
         launcher, name = launcher_for(manifest.profiles[self.variant]), name_of(manifest, done)
         if handle := launcher.find(name):
@@ -95,12 +93,12 @@ class LaunchTrainingOperator(StageOperator):
             trigger=LaunchTrigger(
                 profile=manifest.profiles[self.variant].model_dump(mode="json"),
                 handle=handle.model_dump(mode="json"),
+                intent=intent.model_dump(mode="json"),
                 queue_timeout_s=manifest.job.limits.queue_timeout_s,
                 run_timeout_s=manifest.job.limits.run_timeout_s,
                 poll_interval_s=self.poll_interval_s,
             ),
             method_name="execute_complete",
-            kwargs={"intent": intent.model_dump(mode="json")},
         )
         raise AssertionError("defer does not return")
 

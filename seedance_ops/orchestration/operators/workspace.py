@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 
 from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowFailException
 
 from seedance_ops.launchers.base import Launcher, LaunchHandle
 from seedance_ops.launchers.factory import launcher_for
 from seedance_ops.launchers.local import LocalLauncher
 from seedance_ops.orchestration.operators.stage import StageOperator
+
+_SCRATCH = ("checkpoints", "code", "ranks")
 
 
 class OpenWorkspaceOperator(StageOperator):
@@ -27,10 +30,22 @@ class OpenWorkspaceOperator(StageOperator):
 
 
 class CloseWorkspaceOperator(StageOperator):
-    """End whatever of the run still runs, and remove its scratch space. Small files stay for a look."""
+    """End whatever of the run still runs, and remove its scratch space. Small files stay for a look.
+
+    Fails where somebody ended the run before its verdict: Airflow skips the tasks that are left, and a run
+    whose leaf was skipped would count as a success.
+    """
 
     def execute(self, context: Context) -> None:
-        """Find each launch of the run by its own name."""
+        """Find each launch of the run by its own name; raises where the run was ended by hand."""
+        self._close_all(context)
+        states = context["ti"].get_task_states(
+            dag_id=context["dag"].dag_id, task_ids=["verdict"], run_ids=[context["run_id"]]
+        )
+        if "skipped" in states.get(context["run_id"], {}).values():
+            raise AirflowFailException("the run was ended before its verdict")
+
+    def _close_all(self, context: Context) -> None:
         from seedance_ops.orchestration.launch_names import names_of_run
         from seedance_ops.storage.errors import ObjectMissing
 
@@ -51,5 +66,5 @@ class CloseWorkspaceOperator(StageOperator):
             launcher.cancel(handle)
         if isinstance(launcher, LocalLauncher):
             folder = launcher.workspace(handle.name).folder
-            for scratch in ("checkpoints", "code", "ranks"):
+            for scratch in _SCRATCH:
                 shutil.rmtree(folder / scratch, ignore_errors=True)

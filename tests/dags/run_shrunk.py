@@ -1,0 +1,51 @@
+"""Run every job of the project, shrunk to a minute, in this one process: ``python -m tests.dags.run_shrunk``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from seedance_ops.orchestration.build import build_dag
+
+
+def shrunk(text: str) -> str:
+    """Two variants, two seeds, three steps of the largest batch."""
+    job = yaml.safe_load(text)
+    job["variants"] = dict(list(job["variants"].items())[:2])
+    job["repeats"]["seeds"] = 2
+    job["accept"] = "report"
+    job["params"] = [path for path in job.get("params", []) if not path.startswith("variants.")]
+    if job["workload"].get("stop"):
+        job["workload"]["stop"] = {"samples": 3 * 2 * largest_batch(job)}
+        job["params"] = []
+    return yaml.safe_dump(job, sort_keys=False)
+
+
+def largest_batch(job: dict[str, Any]) -> int:
+    changes = [variant.get("set", {}) for variant in job["variants"].values()]
+    return max(
+        [job["workload"]["batch"]["per_rank"], *(c.get("workload.batch.per_rank", 0) for c in changes)]
+    )
+
+
+def main() -> None:
+    project = Path(sys.argv[1])
+    for file in map(Path, sys.argv[2:]):
+        dag = build_dag(
+            shrunk(file.read_text(encoding="utf-8")),
+            source=file.relative_to(project).as_posix(),
+            project=str(project),
+        )
+        run = dag.test()
+        states = {f"{ti.task_id}[{ti.map_index}]": str(ti.state) for ti in run.get_task_instances()}
+        print(
+            json.dumps({"dag_id": dag.dag_id, "run_id": run.run_id, "state": str(run.state), "tasks": states})
+        )
+
+
+if __name__ == "__main__":
+    main()

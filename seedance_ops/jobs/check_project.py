@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from seedance_ops.jobs.catalog import CatalogError, launcher_profiles
-from seedance_ops.jobs.findings import Finding, listed, nearest
+from seedance_ops.jobs.findings import Finding, Path, listed, nearest
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.training_job import TrainingJob
+
+_WORKDIR: Path = ("workload", "workdir")
+_SCRIPT = re.compile(r"(?![-/])[^\s*?$~]+\.py")
+"""A word of ``command`` that means a file of the project: no option, absolute path or shell text."""
 
 
 def project_findings(job: TrainingJob, project: ProjectContext) -> Iterator[Finding]:
@@ -17,42 +22,62 @@ def project_findings(job: TrainingJob, project: ProjectContext) -> Iterator[Find
     yield from _launcher_findings(job, project)
 
 
-def _program_findings(job: TrainingJob, root: Path) -> Iterator[Finding]:
+def _program_findings(job: TrainingJob, root: pathlib.Path) -> Iterator[Finding]:
     workload = job.workload
     if workload.code is not None:
         return  # in a repository that is fetched when the run is planned
-    folder = root
     if workload.workdir is not None:
-        folder = root / workload.workdir
-        yield from _file_findings(("workload", "workdir"), folder, root, is_folder=True)
+        misplaced = list(_folder_findings(workload.workdir, root))
+        yield from misplaced
+        if misplaced:
+            return
+    folder = root / (workload.workdir or "")
     if workload.entrypoint is not None:
         path = ("workload", "entrypoint")
-        yield from _file_findings(path, folder / workload.entrypoint, root, is_folder=False)
+        yield from _script_findings(path, workload.entrypoint, folder, root)
         if not workload.entrypoint.endswith(".py"):
             yield Finding(path, "not a Python file", suggestion="use command for any other program")
+    if workload.image is None:  # else the image may hold it
+        for index, word in enumerate(workload.command or ()):
+            if _SCRIPT.fullmatch(word):
+                yield from _script_findings(("workload", "command", index), word, folder, root)
 
 
-def _file_findings(path: tuple[str, str], file: Path, root: Path, *, is_folder: bool) -> Iterator[Finding]:
-    kind = "folder" if is_folder else "file"
+def _folder_findings(written: str, root: pathlib.Path) -> Iterator[Finding]:
+    allowed = f"a folder below {root}"
+    if problem := _outside_or_unreadable(root / written, root):
+        yield Finding(_WORKDIR, problem, allowed)
+    elif not (root / written).is_dir():
+        yield Finding(_WORKDIR, "there is no such folder in the project", allowed, _near(written, root))
+
+
+def _script_findings(path: Path, written: str, folder: pathlib.Path, root: pathlib.Path) -> Iterator[Finding]:
+    allowed = f"a file below {folder}"
+    if problem := _outside_or_unreadable(folder / written, root):
+        yield Finding(path, problem, allowed, reads=(_WORKDIR,))
+    elif not (folder / written).is_file():
+        message = "missing entrypoint: there is no such file in the project"
+        yield Finding(path, message, allowed, _near(written, folder), reads=(_WORKDIR,))
+
+
+def _outside_or_unreadable(file: pathlib.Path, root: pathlib.Path) -> str | None:
     try:
         resolved = file.resolve()
-        exists = resolved.is_dir() if is_folder else resolved.is_file()
+        resolved.exists()
     except (OSError, RuntimeError, ValueError) as error:
-        yield Finding(path, f"cannot be looked up: {error}")
-        return
-    if not resolved.is_relative_to(root.resolve()):
-        yield Finding(path, "lies outside the project", allowed=f"a {kind} below {root}")
-    elif not exists:
-        near = nearest(file.name, _names_in(file.parent))
-        suggestion = (file.parent / near).relative_to(root).as_posix() if near else None
-        yield Finding(path, f"there is no such {kind} in the project", f"a {kind} below {root}", suggestion)
+        return f"cannot be looked up: {error}"
+    return None if resolved.is_relative_to(root.resolve()) else "lies outside the project"
 
 
-def _names_in(folder: Path) -> list[str]:
+def _near(written: str, folder: pathlib.Path) -> str | None:
+    """The existing name most like a missing one, written as the key wants it."""
+    parent = pathlib.PurePosixPath(written).parent
     try:
-        return [entry.name for entry in folder.iterdir()]
-    except OSError:
-        return []
+        names = [entry.name for entry in (folder / parent).iterdir()]
+    except (OSError, ValueError):
+        return None
+    near = nearest(pathlib.PurePosixPath(written).name, names)
+    return (parent / near).as_posix() if near else None
 
 
 def _launcher_findings(job: TrainingJob, project: ProjectContext) -> Iterator[Finding]:

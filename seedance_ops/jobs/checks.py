@@ -51,7 +51,8 @@ def _findings_within_variants(job: TrainingJob, project: ProjectContext | None) 
             continue  # found by variant_findings
         written_out = job.model_copy(update={field: getattr(resolved, field) for field in OVERRIDABLE})
         for finding in _treatment_findings(written_out, project) if variant.overrides else ():
-            cause = overriding_path(variant.overrides, dotted(finding.path))
+            causes = (overriding_path(variant.overrides, dotted(at)) for at in (finding.path, *finding.reads))
+            cause = next((cause for cause in causes if cause is not None), None)
             if cause is not None and (finding.path, finding.message) not in in_the_job:
                 yield replace(finding, path=("variants", name, "set", cause))
 
@@ -82,7 +83,9 @@ def _workload_findings(job: TrainingJob) -> Iterator[Finding]:
             )
     if workload.runtime == "session" and workload.launch == "none" and job.world_size > 1:
         yield Finding(
-            ("workload", "launch"), "a session over several nodes needs launch: torchrun", reads=(runtime,)
+            ("workload", "launch"),
+            "a session over several nodes needs launch: torchrun",
+            reads=(runtime, ("num_nodes",)),
         )
     yield from _metric_findings(job)
     for name in workload.env:

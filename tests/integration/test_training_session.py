@@ -78,17 +78,3 @@ def test_the_example_differs_from_plain_pytorch_in_at_most_ten_lines() -> None:
     assert [line for line in code if "session." in line and line not in marked] == [
         line for line in code if line.strip() == "if session.rank == 0:"
     ]
-
-
-@pytest.mark.parametrize("script", ["plain_command.py"])
-def test_the_plain_command_reports_its_metric(script: str, tmp_path: Path) -> None:
-    metrics = tmp_path / "metrics.jsonl"
-    subprocess.run(
-        [sys.executable, PROJECT / "examples" / script, "--steps", "3", "--step-seconds", "0"],
-        env={"SEEDANCE_METRICS_FILE": str(metrics)},
-        check=True,
-        timeout=30,
-    )
-    lines = [json.loads(line) for line in metrics.read_text().splitlines()]
-    assert [line["step"] for line in lines] == [1, 2, 3]
-    assert {line["metric"] for line in lines} == {"pi_error"}

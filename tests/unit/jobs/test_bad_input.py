@@ -116,6 +116,27 @@ CASES = {
         "workload.entrypoint",
         ["no such file", "try: examples/char_gpt.py"],
     ),
+    "script of a command missing": (
+        ("entrypoint: examples/char_gpt.py", "command: [python, examples/char_gtp.py, --out, x.txt]"),
+        8,
+        21,
+        "workload.command.1",
+        ["missing entrypoint", "try: examples/char_gpt.py"],
+    ),
+    "script of a command in another folder than the workdir": (
+        ("entrypoint: examples/char_gpt.py", "workdir: examples\n  command: [python, examples/char_gpt.py]"),
+        9,
+        21,
+        "workload.command.1",
+        ["missing entrypoint", "a file below", "/examples"],
+    ),
+    "set to a folder without the program": (
+        (COMPRESSION, "set: {workload.workdir: include}"),
+        18,
+        29,
+        "variants.topk.set.workload.workdir",
+        ["missing entrypoint"],
+    ),
     "entrypoint outside": (
         ("examples/char_gpt.py", "../../bin/sh.py"),
         8,
@@ -410,6 +431,14 @@ def test_a_folder_or_nothing_is_refused(project):
     for path in (project.jobs_folder, project.jobs_folder / "none.yaml", Path("\0")):
         with pytest.raises(JobErrors, match="cannot be read"):
             load_job_file(path)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["[python, /opt/program.py]", "[bash, -c, python none.py]", "[python, -m, pytest]", "[python, --a=b.py]"],
+)
+def test_a_word_that_is_no_file_of_the_project_is_not_looked_up(command, spoil, load):
+    load(spoil(("entrypoint: examples/char_gpt.py", f"command: {command}")))
 
 
 def test_an_entrypoint_may_not_leave_the_project_through_a_link(project, spoil, errors_of, tmp_path_factory):

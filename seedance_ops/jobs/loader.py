@@ -72,7 +72,7 @@ def load_job_text(
     root = _mapping(parse_yaml(text, source), source)
     if defaults is None:
         defaults = {path: read_text(path) for path in project.defaults_files(source)} if project else {}
-    for path, content in reversed(defaults.items()):
+    for path, content in reversed(list(defaults.items())):
         files.append(Source(path, content))
         lower = parse_yaml(content, path)
         if lower is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from pydantic import JsonValue, ValidationError
@@ -43,12 +44,14 @@ def variant_warnings(job: TrainingJob) -> Iterator[Finding]:
             yield Finding(
                 (*path, "gradient_compression"), "one process has no gradients to exchange: no effect"
             )
-        work, steps, batch = variant.work, variant.total_steps, variant.workload.batch
-        if work and steps and batch and work[0] == "samples":
-            per_step = batch.per_rank * variant.world_size
-            if work[1] % per_step:
-                message = f"{work[1]} samples are no multiple of {per_step} per step: {steps} steps take more"
-                yield Finding(path, message, at_key=True)
+        stop, steps = variant.workload.stop, variant.steps
+        if stop and steps and stop.samples and (rest := stop.samples % steps.samples_per_step):
+            message = (
+                f"{stop.samples} samples are no multiple of {steps.samples_per_step} per step: "
+                f"training stops {rest} samples earlier"
+            )
+            yield Finding(path, message, at_key=True)
+    yield from _unknown_work(job)
 
 
 def _override_findings(job: TrainingJob, name: str) -> Iterator[Finding]:
@@ -128,11 +131,50 @@ def _unequal_work(job: TrainingJob, resolved: dict[str, ResolvedVariant]) -> Ite
                 ("variants", name),
                 f"does {_amount(variant)}, {job.baseline} does {_amount(baseline)}: costs would not compare",
                 allowed="the same work for every variant",
-                suggestion="stop by samples or tokens, or write `unequal_work: allowed`",
+                suggestion=f"{_equalising(resolved)}, or write `unequal_work: allowed`",
                 reads=(*_WORK, ("variants", job.baseline), ("unequal_work",)),
                 at_key=True,
             )
 
 
 def _amount(variant: ResolvedVariant) -> str:
-    return " ".join(map(str, reversed(variant.work))) if variant.work else "an undeclared amount of work"
+    if variant.work is None:
+        return "an undeclared amount of work"
+    steps = f" in {variant.total_steps} whole steps" if variant.total_steps is not None else ""
+    return " ".join(map(str, reversed(variant.work))) + steps
+
+
+def _equalising(resolved: dict[str, ResolvedVariant]) -> str:
+    """What to write so that every variant does the same: a number of samples that each one's steps divide."""
+    stops = {variant.workload.stop for variant in resolved.values()}
+    asked = next((stop.samples for stop in stops if stop), None) if len(stops) == 1 else None
+    sizes = _step_sizes(resolved)
+    if asked is None or not sizes:
+        return "stop by samples, the same for all"
+    multiple = math.lcm(*sizes)
+    nearest_multiple = max(1, round(asked / multiple)) * multiple
+    return (
+        f"stop: {{samples: {nearest_multiple}}}, a multiple of every step ({listed(map(str, sizes))} samples)"
+    )
+
+
+def _step_sizes(resolved: dict[str, ResolvedVariant]) -> list[int]:
+    """Samples per step over all ranks, each size once."""
+    return sorted(
+        {
+            variant.workload.batch.per_rank * variant.world_size
+            for variant in resolved.values()
+            if variant.workload.batch is not None
+        }
+    )
+
+
+def _unknown_work(job: TrainingJob) -> Iterator[Finding]:
+    sizes = _step_sizes({name: job.resolve(name) for name in job.variants})
+    if job.workload.stop and job.workload.stop.tokens and len(sizes) > 1 and job.unequal_work == "refused":
+        yield Finding(
+            ("workload", "stop", "tokens"),
+            f"variants take {listed(map(str, sizes))} samples a step: whether whole steps do the same work "
+            "depends on the tokens of a sample",
+            suggestion="stop by samples, in a multiple of every step",
+        )

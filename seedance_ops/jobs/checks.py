@@ -87,6 +87,7 @@ def _workload_findings(job: TrainingJob) -> Iterator[Finding]:
             "a session over several nodes needs launch: torchrun",
             reads=(runtime, ("num_nodes",)),
         )
+    yield from _stop_findings(job)
     yield from _metric_findings(job)
     for name in workload.env:
         if name.startswith("SEEDANCE_"):
@@ -97,6 +98,17 @@ def _workload_findings(job: TrainingJob) -> Iterator[Finding]:
             )
     for name in workload.env.keys() & workload.secrets.keys():
         yield Finding(("workload", "secrets", name), "stands in env too", at_key=True)
+
+
+def _stop_findings(job: TrainingJob) -> Iterator[Finding]:
+    if job.steps and job.steps.whole_steps() == 0:
+        yield Finding(
+            ("workload", "stop", "samples"),
+            f"less than one step, which takes {job.steps.samples_per_step} samples",
+            allowed=f"{job.steps.samples_per_step} or more",
+            suggestion="raise it, or lower workload.batch.per_rank",
+            reads=(("workload", "batch"), ("num_nodes",), ("resources",), ("workload", "launch")),
+        )
 
 
 def _metric_findings(job: TrainingJob) -> Iterator[Finding]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from pydantic import Field, JsonValue
 
 from seedance_ops.jobs.execution import Resources
@@ -13,6 +11,7 @@ from seedance_ops.jobs.workload import Workload
 from seedance_ops.strict_model import StrictModel
 from seedance_ops.training.checkpoint.config import CheckpointConfig
 from seedance_ops.training.compression.config import CompressionConfig, DenseConfig
+from seedance_ops.training.schedule import Schedule
 
 UNAVAILABLE_STRATEGIES = ("dynamic_batch", "checkpoint_tiering", "graph_pruning", "placement")
 OVERRIDABLE = ("workload", "launcher", "num_nodes", "resources", "checkpoint")
@@ -53,24 +52,25 @@ class Treatment(StrictModel):
         return self.num_nodes * self.processes_per_node
 
     @property
-    def total_steps(self) -> int | None:
-        """Optimiser steps of a run; ``None`` where only the program knows."""
+    def steps(self) -> Schedule | None:
+        """The steps of a run; ``None`` where only the program knows: of ``stop.tokens``, or of no stop."""
         stop, batch = self.workload.stop, self.workload.batch
-        if stop is None or batch is None:
+        if stop is None or batch is None or stop.tokens is not None:
             return None
-        if stop.samples is not None:
-            return math.ceil(stop.samples / (batch.per_rank * self.world_size))
-        return stop.steps
+        return Schedule(stop, batch.per_rank, self.world_size)
+
+    @property
+    def total_steps(self) -> int | None:
+        """Optimiser steps of a run, all whole; ``None`` where only the program knows."""
+        return self.steps.whole_steps() if self.steps else None
 
     @property
     def work(self) -> tuple[str, int] | None:
-        """Unit and amount of a run's declared work; ``None`` where only the program knows."""
-        stop, batch = self.workload.stop, self.workload.batch
-        if stop is None or batch is None:
-            return None
-        if stop.steps is not None:
-            return "samples", stop.steps * batch.per_rank * self.world_size
-        return ("samples", stop.samples) if stop.samples is not None else ("tokens", stop.tokens or 0)
+        """Unit and amount of the work that a run's whole steps do; ``None`` where only the program knows."""
+        if self.steps is not None:
+            return "samples", self.steps.whole_steps() * self.steps.samples_per_step
+        stop = self.workload.stop
+        return ("tokens", stop.tokens) if stop is not None and stop.tokens is not None else None
 
 
 class Difference(StrictModel):

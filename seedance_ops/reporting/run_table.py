@@ -21,7 +21,6 @@ from seedance_ops.reporting.run_metrics import (
     workload_metrics,
 )
 from seedance_ops.reporting.run_tables import RunTables, frame_of
-from seedance_ops.training.schedule import Schedule
 
 RUN_COLUMNS = {
     "variant": "str",
@@ -140,7 +139,7 @@ def _gap(steps: pd.DataFrame, variant: ResolvedVariant) -> str | None:
     if steps.empty:
         return "it succeeded but left no step records"
     last = int(steps["step"].max())
-    planned = _planned_steps(variant)
+    planned = variant.total_steps
     if planned is not None and last != planned:
         return f"it ended after step {last} of {planned}"
     ranks = set(range(variant.world_size))
@@ -154,14 +153,6 @@ def _gap(steps: pd.DataFrame, variant: ResolvedVariant) -> str | None:
         if doubled := [int(step) + 1 for step in np.flatnonzero(of_rank > 1)]:
             return f"rank {rank} has several records of step {_listed(doubled)}"
     return None
-
-
-def _planned_steps(variant: ResolvedVariant) -> int | None:
-    """Steps that the stop condition means; only the program knows how many a number of tokens is."""
-    stop, batch = variant.workload.stop, variant.workload.batch
-    if stop is None or batch is None or stop.tokens is not None:
-        return None
-    return Schedule(stop, batch.per_rank, variant.world_size).total_steps()
 
 
 def _listed(numbers: set[int] | list[int]) -> str:

@@ -41,16 +41,19 @@ class Schedule:
         """Over all ranks."""
         return self.batch * self.world_size
 
-    def total_steps(self) -> int:
-        """Steps until the next one would exceed the stop condition; raises where that is before the first."""
+    def whole_steps(self) -> int:
+        """Steps until the next one would exceed the stop condition; 0 where the first one would."""
         if self.stop.steps is not None:
             return self.stop.steps
-        budget = self.stop.samples if self.stop.samples is not None else self._samples_of_tokens()
-        total = budget // self.samples_per_step
+        return self._budget() // self.samples_per_step
+
+    def total_steps(self) -> int:
+        """``whole_steps``, of which there must be one."""
+        total = self.whole_steps()
         if total == 0:
             raise ConfigurationError(
-                f"stop allows {budget} samples, less than one step of {self.world_size} × {self.batch}; "
-                "raise workload.stop or lower workload.batch.per_rank"
+                f"stop allows {self._budget()} samples, less than one step of "
+                f"{self.world_size} × {self.batch}; raise workload.stop or lower workload.batch.per_rank"
             )
         return total
 
@@ -59,7 +62,10 @@ class Schedule:
         offset = (number - 1) * self.samples_per_step + rank * self.batch
         return Step(number, offset, self.batch, number == self.total_steps())
 
-    def _samples_of_tokens(self) -> int:
+    def _budget(self) -> int:
+        """Samples that the stop condition allows."""
+        if self.stop.samples is not None:
+            return self.stop.samples
         if self.tokens_per_sample is None:
             raise ConfigurationError(
                 "stop.tokens needs to know how many tokens a sample has: give prepare() tokens_per_sample, "

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from seedance_ops.training.config import StopCondition
+from seedance_ops.training.schedule import Schedule
+
 COMPRESSION = "gradient_compression: {algorithm: topk_error_feedback, k_ratio: 0.01}"
 PARAMS = ", variants.topk.gradient_compression.k_ratio"
 
@@ -48,6 +51,45 @@ def test_steps_follow_from_samples_batch_and_processes(with_set):
     job = with_set("{workload.batch.per_rank: 32}").job
     assert (job.resolve("baseline").world_size, job.resolve("baseline").total_steps) == (2, 60)
     assert job.resolve("topk").total_steps == 15
+
+
+def test_the_steps_are_those_that_the_session_will_take(with_set):
+    job = with_set("{workload.batch.per_rank: 32}", ("samples: 960", "samples: 974")).job
+    for name, batch in (("baseline", 8), ("topk", 32)):
+        assert job.resolve(name).total_steps == Schedule(StopCondition(samples=974), batch, 2).total_steps()
+
+
+@pytest.mark.parametrize(("samples", "instead"), [(1000, 1024), (980, 960), (100, 128), (85, 64)])
+def test_whole_steps_that_do_unequal_work_are_refused_with_a_number_that_fits(
+    samples, instead, spoil, errors_of, load
+):
+    text = spoil((COMPRESSION, "set: {workload.batch.per_rank: 32}"), (PARAMS, ""))
+    (error,) = errors_of(text.replace("samples: 960", f"samples: {samples}"))
+    assert error.path == "variants.topk"
+    assert f"does {samples // 64 * 64} samples in {samples // 64} whole steps" in error.message
+    assert f"stop: {{samples: {instead}}}" in error.suggestion
+    load(text.replace("samples: 960", f"samples: {instead}"))
+    load(text.replace("samples: 960", f"samples: {samples}") + "unequal_work: allowed\n")
+
+
+def test_work_that_no_variant_does_in_full_is_a_warning(spoil, load):
+    warnings = load(spoil(("samples: 960", "samples: 970"))).warnings
+    assert [warning.path for warning in warnings] == ["variants.baseline", "variants.topk"]
+    assert "training stops 10 samples earlier" in warnings[0].message
+
+
+def test_less_work_than_one_step_is_refused(spoil, errors_of):
+    (error,) = errors_of(spoil(("samples: 960", "samples: 15")))
+    assert (error.path, error.allowed) == ("workload.stop.samples", "16 or more")
+    text = spoil((COMPRESSION, "set: {workload.batch.per_rank: 500}"), (PARAMS, ""))
+    assert "variants.topk.set.workload.batch.per_rank" in [error.path for error in errors_of(text)]
+
+
+def test_tokens_in_steps_of_several_sizes_are_a_warning(with_set):
+    changes = (("samples: 960", "tokens: 96000"), ("workload.stop.samples", "workload.stop.tokens"))
+    assert with_set("{workload.args.layers: 3}", *changes).warnings == ()
+    (warning,) = with_set("{workload.batch.per_rank: 32}", *changes).warnings
+    assert "16, 64 samples a step" in warning.message
 
 
 def test_the_difference_from_the_baseline_names_each_setting(with_set):

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from seedance_ops.jobs.check_gates import gate_findings, gate_warnings
+from seedance_ops.jobs.check_launcher import launcher_findings
 from seedance_ops.jobs.check_params import param_findings
-from seedance_ops.jobs.check_project import project_findings
+from seedance_ops.jobs.check_program import program_findings
 from seedance_ops.jobs.check_schedule import schedule_findings
 from seedance_ops.jobs.check_variants import overriding_path, variant_findings, variant_warnings
 from seedance_ops.jobs.dotted import DottedPathError
@@ -38,7 +39,11 @@ def warn(job: TrainingJob) -> list[Finding]:
 
 
 def _treatment_findings(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
-    return [*_workload_findings(job), *(project_findings(job, project) if project else ())]
+    return [
+        *_workload_findings(job),
+        *(program_findings(job, project) if project else ()),
+        *launcher_findings(job, project),
+    ]
 
 
 def _findings_within_variants(job: TrainingJob, project: ProjectContext | None) -> Iterator[Finding]:

@@ -14,14 +14,18 @@ from seedance_ops.jobs.errors import JobError, JobErrors
 from seedance_ops.jobs.explain import explain
 from seedance_ops.jobs.findings import Finding, dotted, listed, nearest
 from seedance_ops.jobs.plain import from_plain
+from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.yaml_nodes import parse_yaml
 
 
-def apply_overrides(job: TrainingJob, overrides: Mapping[str, JsonValue]) -> TrainingJob:
+def apply_overrides(
+    job: TrainingJob, overrides: Mapping[str, JsonValue], *, project: ProjectContext | None = None
+) -> TrainingJob:
     """The job with other values at some of the paths in its ``params``.
 
-    Raises ``JobErrors``: for a path that ``params`` does not list, and for a job that is no longer valid.
+    Without a project nothing is looked up on disk, as in ``load_job_text``. Raises ``JobErrors``: for a path
+    that ``params`` does not list, and for a job that is no longer valid.
     """
     refused = [
         JobError(
@@ -47,7 +51,7 @@ def apply_overrides(job: TrainingJob, overrides: Mapping[str, JsonValue]) -> Tra
         raise _errors(explain(error, TrainingJob, data)) from None
     except ValueError as error:  # NaN, or a value that JSON cannot hold
         raise JobErrors([JobError(f"not a value: {error}")]) from None
-    findings = check(changed, None)
+    findings = check(changed, project)
     if findings:
         raise _errors(findings)
     return changed

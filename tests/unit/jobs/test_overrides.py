@@ -36,6 +36,12 @@ def test_a_value_out_of_bounds_is_refused(load, valid, value):
         apply_overrides(load(valid).job, {"workload.stop.samples": value})
 
 
+def test_what_the_launcher_cannot_do_is_refused_for_one_run_too(load, spoil, project):
+    job = load(spoil(("[workload.stop.samples", "[num_nodes"))).job
+    with pytest.raises(JobErrors, match="num_nodes must be 1"):
+        apply_overrides(job, {"num_nodes": 2}, project=project)
+
+
 def test_a_form_schema_is_flat_and_keeps_the_bounds(load, valid):
     schema = param_schemas(load(valid).job)["variants.topk.gradient_compression.k_ratio"]
     assert schema["default"] == 0.01

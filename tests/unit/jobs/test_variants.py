@@ -102,7 +102,8 @@ def test_the_difference_from_the_baseline_names_each_setting(with_set):
 
 
 @pytest.mark.parametrize(
-    "overrides", ["{workload.batch.per_rank: 16}", "{num_nodes: 2}", "{workload.stop.steps: 9}"]
+    "overrides",
+    ["{workload.batch.per_rank: 16}", '{resources.accelerators: "cpu:4"}', "{workload.stop.steps: 9}"],
 )
 def test_unequal_work_is_refused(overrides, spoil, errors_of):
     text = spoil(

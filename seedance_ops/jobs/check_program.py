@@ -1,4 +1,4 @@
-"""Whether what a job names exists in the project: its program and its launcher profile."""
+"""Whether the program that a job names exists in the project."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-from seedance_ops.jobs.catalog import CatalogError, launcher_profiles
-from seedance_ops.jobs.findings import Finding, Path, listed, nearest
+from seedance_ops.jobs.findings import Finding, Path, nearest
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.training_job import TrainingJob
 
@@ -16,14 +15,9 @@ _SCRIPT = re.compile(r"(?![-/])[^\s*?$~]+\.py")
 """A word of ``command`` that means a file of the project: no option, absolute path or shell text."""
 
 
-def project_findings(job: TrainingJob, project: ProjectContext) -> Iterator[Finding]:
+def program_findings(job: TrainingJob, project: ProjectContext) -> Iterator[Finding]:
     """What is missing from the project, or lies outside it."""
-    yield from _program_findings(job, project.root)
-    yield from _launcher_findings(job, project)
-
-
-def _program_findings(job: TrainingJob, root: pathlib.Path) -> Iterator[Finding]:
-    workload = job.workload
+    workload, root = job.workload, project.root
     if workload.code is not None:
         return  # in a repository that is fetched when the run is planned
     if workload.workdir is not None:
@@ -78,15 +72,3 @@ def _near(written: str, folder: pathlib.Path) -> str | None:
         return None
     near = nearest(pathlib.PurePosixPath(written).name, names)
     return (parent / near).as_posix() if near else None
-
-
-def _launcher_findings(job: TrainingJob, project: ProjectContext) -> Iterator[Finding]:
-    if not isinstance(job.launcher, str):
-        return
-    try:
-        known = launcher_profiles(project)
-    except CatalogError as error:
-        yield Finding(("launcher",), str(error))
-        return
-    if job.launcher not in known:
-        yield Finding(("launcher",), "no such launcher profile", listed(known), nearest(job.launcher, known))

@@ -94,6 +94,7 @@ def _workload_findings(job: TrainingJob) -> Iterator[Finding]:
         )
     yield from _stop_findings(job)
     yield from _metric_findings(job)
+    yield from _best_checkpoint_findings(job)
     for name in workload.env:
         if name.startswith("SEEDANCE_"):
             yield Finding(
@@ -132,17 +133,33 @@ def _metric_findings(job: TrainingJob) -> Iterator[Finding]:
         seen.add(metric.name)
     if quality and quality.metric in BUILT_IN_METRICS:
         yield Finding(("workload", "quality", "metric"), "this name belongs to a built-in metric")
-    best = job.checkpoint.keep.best
-    if (
-        best
-        and job.workload.runtime == "session"
-        and best.metric not in {*seen, *([quality.metric] if quality else [])}
-    ):
+
+
+def _best_checkpoint_findings(job: TrainingJob) -> Iterator[Finding]:
+    best, quality = job.checkpoint.keep.best, job.workload.quality
+    if best is None or job.workload.runtime != "session":
+        return
+    path = ("checkpoint", "keep", "best")
+    reads = (("workload", "quality"), ("workload", "metrics"))
+    declared = job.workload.better(best.metric)
+    if best.metric not in {*(metric.name for metric in job.workload.metrics), quality and quality.metric}:
         yield Finding(
-            ("checkpoint", "keep", "best", "metric"),
+            (*path, "metric"),
             "the workload does not declare this metric",
             suggestion="declare it under workload.quality or workload.metrics",
-            reads=(("workload", "quality"), ("workload", "metrics")),
+            reads=reads,
+        )
+    elif (best.better or declared) is None:
+        yield Finding(
+            (*path, "better"),
+            f"workload.metrics does not say which direction of {best.metric} is better",
+            allowed="lower, higher",
+            suggestion=f"best: {{metric: {best.metric}, better: lower}}, or higher",
+            reads=reads,
+        )
+    elif best.better and declared and best.better != declared:
+        yield Finding(
+            (*path, "better"), f"the declaration of {best.metric} says {declared}", declared, reads=reads
         )
 
 

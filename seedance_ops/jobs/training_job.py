@@ -50,7 +50,7 @@ class TrainingJob(Treatment):
         return "baseline" if "baseline" in self.variants else next(iter(self.variants))
 
     def resolve(self, variant: str) -> ResolvedVariant:
-        """One variant with its overrides applied.
+        """One variant with its overrides applied, and the direction of its best checkpoints filled in.
 
         Raises ``KeyError`` for an unknown name, and ``pydantic.ValidationError`` or ``DottedPathError``
         where an override does not fit; a job from the loader has been checked against the latter two.
@@ -62,4 +62,9 @@ class TrainingJob(Treatment):
         resolved: dict[str, Any] = {**settings, "name": variant}
         if chosen.gradient_compression is not None:
             resolved["compression"] = chosen.gradient_compression.model_dump(mode="json")
-        return from_plain(ResolvedVariant, resolved)
+        found = from_plain(ResolvedVariant, resolved)
+        best = found.checkpoint.keep.best
+        if best is None:
+            return found
+        directed = found.checkpoint.with_direction(found.workload.better(best.metric))
+        return found.model_copy(update={"checkpoint": directed})

@@ -94,6 +94,15 @@ class Workload(StrictModel):
             raise ValueError("give at most one of workdir, code")
         return self
 
+    def better(self, metric: str) -> Literal["lower", "higher"] | None:
+        """The direction that a metric's declaration gives, if it is declared and gives one."""
+        if self.quality is not None and self.quality.metric == metric:
+            return self.quality.better
+        for declared in self.metrics:
+            if declared.name == metric and declared.better != "none":
+                return declared.better
+        return None
+
     def argv(self) -> tuple[str, ...]:
         """The command line without the launch method: program, then ``args`` in their order."""
         program = self.command if self.command is not None else ("python", str(self.entrypoint))

@@ -61,6 +61,7 @@ class JobEnvironment:
             compression = compression_from_switches(environ)
         else:
             refuse_contradiction(plan.compression, environ)
+            _refuse_undirected(plan)
             compression = plan.compression
         return cls(
             ranks=RankEnvironment.read(environ),
@@ -87,6 +88,16 @@ def _plan(environ: Mapping[str, str]) -> LaunchPlan | None:
             f"{'.'.join(map(str, problem['loc'])) or 'plan'}: {problem['msg']}" for problem in error.errors()
         )
         raise ConfigurationError(f"{PLAN_VARIABLE}={path}: not a valid plan: {problems}") from error
+
+
+def _refuse_undirected(plan: LaunchPlan) -> None:
+    """``resolve`` fills the direction in; a plan from elsewhere must have it, or the worst would be kept."""
+    best = plan.checkpoint.keep.best
+    if best is not None and best.better is None:
+        raise ConfigurationError(
+            f"the plan keeps checkpoints with the best {best.metric} and does not say which direction is "
+            "better: add checkpoint.keep.best.better, lower or higher"
+        )
 
 
 def _path(environ: Mapping[str, str], name: str) -> Path | None:

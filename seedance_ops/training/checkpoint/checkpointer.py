@@ -6,7 +6,7 @@ import logging
 import shutil
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.errors import ObjectMissing
@@ -152,11 +152,7 @@ class Checkpointer:
 
     def _retire(self) -> None:
         """Delete what the policy does not keep."""
-        keep, quality = self._plan.checkpoint.keep, self._plan.quality
-        better: Literal["lower", "higher"] = "lower"
-        if quality is not None and keep.best is not None and quality.metric == keep.best.metric:
-            better = quality.better
-        for manifest in superfluous(self._catalogue.committed(), keep, better):
+        for manifest in superfluous(self._catalogue.committed(), self._plan.checkpoint.keep):
             self._catalogue.delete(manifest)
 
     def _forget_local(self, step: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 import torch
@@ -123,8 +123,8 @@ def manifest(step: int, *, submission: int = 1, job_hash: str = "h", final: bool
     )
 
 
-def kept(policy: KeepPolicy, *manifests: CheckpointManifest, better: Literal["lower", "higher"] = "lower") -> list[int]:  # fmt: skip  # noqa: E501
-    gone = superfluous(manifests, policy, better)
+def kept(policy: KeepPolicy, *manifests: CheckpointManifest) -> list[int]:
+    gone = superfluous(manifests, policy)
     return [each.step for each in manifests if each not in gone]
 
 
@@ -134,9 +134,9 @@ def test_the_newest_stay() -> None:
 
 def test_the_best_stays_in_the_metrics_own_direction() -> None:
     history = [manifest(1, loss=2.0), manifest(2, loss=1.0), manifest(3, loss=3.0), manifest(4)]
-    policy = KeepPolicy(last=1, best=KeepBest(metric="loss"))
-    assert kept(policy, *history) == [2, 4]
-    assert kept(policy, *history, better="higher") == [3, 4]
+    lowest, highest = (KeepBest(metric="loss", better=better) for better in ("lower", "higher"))
+    assert kept(KeepPolicy(last=1, best=lowest), *history) == [2, 4]
+    assert kept(KeepPolicy(last=1, best=highest), *history) == [3, 4]
 
 
 def test_the_final_one_stays_where_the_policy_says_so() -> None:
@@ -148,7 +148,7 @@ def test_the_final_one_stays_where_the_policy_says_so() -> None:
 @given(st.lists(st.tuples(st.integers(1, 20), st.integers(1, 3)), unique=True, min_size=1), st.integers(1, 4))
 def test_the_newest_is_never_deleted(ages: list[tuple[int, int]], last: int) -> None:
     manifests = [manifest(step, submission=submission) for step, submission in ages]
-    gone = superfluous(manifests, KeepPolicy(last=last), "lower")
+    gone = superfluous(manifests, KeepPolicy(last=last))
     assert max(ages) not in [each.age for each in gone]
 
 

@@ -10,11 +10,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedance_ops.training.config import StopCondition
+from seedance_ops.storage.config import StorageLocation
+from seedance_ops.training.checkpoint.config import CheckpointConfig, KeepBest, KeepPolicy
+from seedance_ops.training.config import BatchConfig, StopCondition
 from seedance_ops.training.environment import JobEnvironment
 from seedance_ops.training.errors import ConfigurationError
 from seedance_ops.training.failure import exit_code_of, leave_word
 from seedance_ops.training.metrics.flops import FlopCount
+from seedance_ops.training.plan import LaunchPlan
 from seedance_ops.training.progress import ProgressFile
 from seedance_ops.training.schedule import Schedule
 
@@ -73,6 +76,28 @@ def test_a_plan_that_is_not_json_is_named_without_its_content(tmp_path: Path) ->
     with pytest.raises(ConfigurationError, match="not a valid plan") as caught:
         JobEnvironment.read({"SEEDANCE_PLAN": str(tmp_path / "plan")})
     assert "secret" not in str(caught.value)
+
+
+def test_a_plan_that_keeps_the_best_must_say_what_is_better(tmp_path: Path) -> None:
+    plan = LaunchPlan(
+        job="job",
+        job_hash="h",
+        run_id="run",
+        variant="baseline",
+        seed=0,
+        submission=1,
+        batch=BatchConfig(per_rank=1),
+        stop=StopCondition(steps=1),
+        checkpoint=CheckpointConfig(keep=KeepPolicy(best=KeepBest(metric="accuracy"))),
+        storage=StorageLocation(uri="s3://bucket/run"),
+    )
+    plan.write(tmp_path / "plan")
+    with pytest.raises(ConfigurationError, match="which direction is better"):
+        JobEnvironment.read({"SEEDANCE_PLAN": str(tmp_path / "plan")})
+    plan.model_copy(update={"checkpoint": plan.checkpoint.with_direction("higher")}).write(tmp_path / "plan")
+    read = JobEnvironment.read({"SEEDANCE_PLAN": str(tmp_path / "plan")}).plan
+    assert read is not None
+    assert read.checkpoint.keep.best == KeepBest(metric="accuracy", better="higher")
 
 
 def test_a_broken_rank_is_named() -> None:

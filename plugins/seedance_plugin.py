@@ -8,6 +8,7 @@ from airflow.plugins_manager import AirflowPlugin
 
 from seedance_ops.orchestration.links import ReportLink
 from seedance_ops.orchestration.report_page import report_app
+from seedance_ops.orchestration.report_path import PREFIX
 
 
 class SeedancePlugin(AirflowPlugin):
@@ -15,6 +16,6 @@ class SeedancePlugin(AirflowPlugin):
 
     name = "seedance"
     fastapi_apps: ClassVar[list[Any]] = [
-        {"app": report_app(), "url_prefix": "/seedance", "name": "Seedance reports"}
+        {"app": report_app(), "url_prefix": PREFIX, "name": "Seedance reports"}
     ]
     operator_extra_links: ClassVar[list[Any]] = [ReportLink()]

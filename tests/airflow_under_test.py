@@ -1,4 +1,4 @@
-"""A real Airflow over a small project of the test's own: scheduler, triggerer, processor, API, object store."""
+"""A real Airflow over a small project of the test's own, with the object store under it."""
 
 from __future__ import annotations
 

@@ -2,69 +2,43 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seedance_ops.jobs.manifest import run_key
-from seedance_ops.storage.config import DEFAULT_URI, URI_VARIABLE, StorageLocation
 from seedance_ops.whole_file import write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from seedance_ops.jobs.run_store import RunStore
-    from seedance_ops.jobs.training_job import TrainingJob
     from seedance_ops.reporting.report_model import Report
-    from seedance_ops.storage.server import EmbeddedStore
 
 _STYLES = {"accepted": "green", "rejected": "red", "not_judgeable": "yellow"}
 
 
 def print_result(
-    console: Console, home: Path, job: TrainingJob, run_id: str, store: EmbeddedStore | None
+    console: Console, home: Path, job: str, run_id: str, *, page: str | None, document: str | None
 ) -> None:
     """Print the verdict of a run and the path of its report, or that there is none.
 
     Args:
         console: Where to print.
         home: The report is saved below ``home/reports``.
-        job: The job as it was run.
+        job: The job's name.
         run_id: Airflow's.
-        store: The embedded store, where runs are kept in it; else the AWS environment counts.
+        page: The report as HTML; None where the run ended before it was written.
+        document: The same as JSON.
     """
-    from seedance_ops.storage.errors import ObjectMissing, StorageError
-
-    run = _run_store(job, run_id, store)
-    try:
-        page, document = run.text("report.html"), run.text("report.json")
-    except ObjectMissing:
+    if page is None or document is None:
         console.print(f"No report: the run {run_id} ended before its report was written.", style="yellow")
         return
-    except StorageError as error:
-        console.print(f"No report: {error}", style="yellow", markup=False, highlight=False)
-        return
-    folder = home / "reports" / job.metadata.name / run_key(run_id)
+    folder = home / "reports" / job / run_key(run_id)
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "report.html", page)
     write_whole(folder / "report.json", document)
     _print_verdicts(console, document)
     console.print(f"Report: {folder / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _run_store(job: TrainingJob, run_id: str, store: EmbeddedStore | None) -> RunStore:
-    from seedance_ops.jobs.run_store import RunStore
-
-    record = store.read() if store else None
-    if record is not None:
-        os.environ.update(record.environment())
-    base = StorageLocation(
-        uri=job.storage.uri if job.storage else os.environ.get(URI_VARIABLE) or DEFAULT_URI,
-        endpoint_url=os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"),
-        region=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
-    )
-    return RunStore(base, job.metadata.name, run_id)
 
 
 def _print_verdicts(console: Console, document: str) -> None:

@@ -83,7 +83,7 @@ class RunSession:
         finally:
             if was_paused:
                 client.pause(dag_id, paused=True)
-        self._print_result(run_id)
+        self._print_result(client, run_id)
         return SUCCEEDED if state == "success" else FAILED
 
     def _connect(self) -> AirflowClient:
@@ -141,11 +141,12 @@ class RunSession:
                 launcher.cancel(handle)
         self._console.print("cancelled: no job of this run is left")
 
-    def _print_result(self, run_id: str) -> None:
+    def _print_result(self, client: AirflowClient, run_id: str) -> None:
         from seedance_ops.cli.result import print_result
 
-        store = self._own.store if self._own else EmbeddedAirflow(self._home, self._project).store
-        print_result(self._console, self._home, self._job, run_id, store)
+        name = self._job.metadata.name
+        page, document = (client.report(name, run_id, form) for form in ("html", "json"))
+        print_result(self._console, self._home, name, run_id, page=page, document=document)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, TypeVar
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import TypeAdapter
 
 from seedance_ops.jobs.manifest import RESERVED, RunManifest, run_key, training_prefix
 from seedance_ops.storage.config import StorageLocation
@@ -80,15 +80,10 @@ class RunStore:
 
         return pd.read_parquet(io.BytesIO(self.objects.get(f"{RESERVED}/tables/{name}.parquet")))
 
-    def write_text(self, name: str, text: str) -> str:
-        """Store a text, and return its URI."""
+    def write_text(self, name: str, text: str) -> None:
+        """Store a text."""
         self.objects.put(f"{RESERVED}/{name}", text.encode())
-        return self.location.child(RESERVED, name).uri
 
     def text(self, name: str) -> str:
         """Read a text."""
         return self.objects.get(f"{RESERVED}/{name}").decode()
-
-    def reference(self) -> JsonValue:
-        """What an XCom holds instead of data."""
-        return self.location.uri

@@ -49,6 +49,6 @@ def _from_git(code: GitCode) -> tuple[bytes, str]:
             )
             if done.returncode:
                 raise CodeArchiveError(
-                    f"workload.code: {' '.join(command[:2])} of {code.ref} failed: {done.stderr.strip()[-300:]}"
+                    f"workload.code: git {command[1]} of {code.ref} failed: {done.stderr.strip()[-300:]}"
                 )
         return pack(Path(folder), Path(folder))

@@ -18,7 +18,8 @@ def launcher_for(profile: LauncherProfile, environ: Mapping[str, str] = os.envir
         profile: From the catalogue, or written inline in a job.
         environ: What launched jobs may take the store's credentials and their secrets from.
     """
-    return LocalLauncher(launches_folder(environ), {**environ, **profile.env})
+    del profile  # one kind so far
+    return LocalLauncher(launches_folder(environ), environ)
 
 
 def launches_folder(environ: Mapping[str, str] = os.environ) -> Path:

@@ -69,12 +69,10 @@ def build_dag(text: str, *, source: str, project: str, defaults: Mapping[str, st
 def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> None:
     common: dict[str, Any] = {
         "job_name": job.metadata.name,
-        "storage_uri": job.storage.uri if job.storage else None,
+        "storage": job.storage.model_dump(mode="json", exclude_unset=True) if job.storage else None,
     }
     opened = OpenWorkspaceOperator(task_id="open_workspace", **common).as_setup()
-    plan = PlanOperator(
-        task_id="plan", job=job, source=source, project=project, storage_uri=common["storage_uri"]
-    )
+    plan = PlanOperator(task_id="plan", job=job, source=source, project=project, storage=common["storage"])
     check = CheckEnvironmentOperator(task_id="check_environment", project=project, **common)
     train = LaunchTrainingOperator.partial(
         task_id=TRAIN_TASK,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import httpx
+
+from seedance_ops.orchestration.report_path import report_path
 
 
 class AirflowRefused(RuntimeError):  # noqa: N818 - an answer, not a fault
@@ -72,6 +74,15 @@ class AirflowClient:
             found += page["task_instances"]
             if not page["task_instances"] or len(found) >= page["total_entries"]:
                 return found
+
+    def report(self, dag_id: str, run_id: str, form: Literal["html", "json"]) -> str | None:
+        """A run's report; None where it has none."""
+        answer = self._http.get(report_path(dag_id, run_id), params={"form": form})
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        if answer.is_error:
+            raise AirflowRefused(f"the report cannot be had: {answer.status_code} {answer.text[:500]}")
+        return answer.text
 
     def _call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         answer = self._http.request(method, path, **request)

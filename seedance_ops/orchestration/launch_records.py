@@ -23,7 +23,7 @@ def spec_of(run: RunStore, manifest: RunManifest, intent: Intent, name: str) -> 
         command=workload.argv(),
         launch=workload.launch,
         runtime=workload.runtime,
-        env=workload.env,
+        env={**manifest.profiles[intent.variant].env, **workload.env},
         secrets=workload.secrets,
         code=CodeArchive(location=run.location, key=code.key, sha256=code.sha256) if code else None,
         workdir=workload.workdir or ".",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from airflow.sdk import BaseOperator, BaseOperatorLink
 
-if TYPE_CHECKING:
-    from airflow.sdk.bases.operatorlink import TaskInstanceKey
+from seedance_ops.orchestration.report_path import report_path
 
-REPORT_PATH = "/seedance/report"
+if TYPE_CHECKING:
+    from airflow.models.taskinstancekey import TaskInstanceKey
 
 
 class ReportLink(BaseOperatorLink):
@@ -24,4 +23,4 @@ class ReportLink(BaseOperatorLink):
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         """The report page of the task's run, on Airflow's own server."""
         del operator
-        return f"{REPORT_PATH}/{quote(ti_key.dag_id)}/{quote(ti_key.run_id, safe='')}"
+        return report_path(ti_key.dag_id, ti_key.run_id)

@@ -22,6 +22,7 @@ from seedance_ops.storage.failures import FAILURES, Place, translate
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import CreateBucketConfigurationTypeDef
 
 _T = TypeVar("_T")
 _DELETE_BATCH = 1000
@@ -98,7 +99,7 @@ class ObjectStore:
         try:
             self._require_bucket()
         except BucketMissing:
-            self._call("create", None, lambda: self._client.create_bucket(Bucket=self._bucket))
+            self._call("create", None, self._create_bucket)
 
     def probe_conditional_writes(self) -> bool:
         """Whether the store honours ``If-None-Match``: some compatibles overwrite silently."""
@@ -162,6 +163,14 @@ class ObjectStore:
             raise StorageError(
                 f"cannot delete {self._place(keys[0])}: {failed[0].get('Code')} ({len(failed)} keys)"
             )
+
+    def _create_bucket(self) -> None:
+        region = self.location.region
+        if self.location.endpoint_url or region in (None, "us-east-1"):  # the one that must not be named
+            self._client.create_bucket(Bucket=self._bucket)
+        else:
+            where: CreateBucketConfigurationTypeDef = {"LocationConstraint": region}  # type: ignore[typeddict-item]
+            self._client.create_bucket(Bucket=self._bucket, CreateBucketConfiguration=where)
 
     def _require_bucket(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Run every job of the project, shrunk to a minute, in this one process: ``python -m tests.dags.run_shrunk``."""
+"""Run jobs, shrunk to a minute, in this one process: ``python -m tests.dags.run_shrunk PROJECT FILE…``."""
 
 from __future__ import annotations
 

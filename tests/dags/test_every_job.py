@@ -24,6 +24,7 @@ HEAVY = ("torch", "great_expectations", "boto3", "botocore", "pandas", "scipy", 
 
 PARSE = """
 import json, sys
+HEAVY = sys.argv[3:]
 from pathlib import Path
 from seedance_ops.orchestration.build import build_dag
 file, project = Path(sys.argv[1]), sys.argv[2]
@@ -31,11 +32,11 @@ dag = build_dag(file.read_text(), source=str(file.relative_to(project)), project
 teardowns = [task.task_id for task in dag.tasks if task.is_teardown]
 leaves = [t.task_id for t in dag.tasks if not (t.downstream_task_ids - set(teardowns)) and not t.is_teardown]
 print(json.dumps({
-    "dag_id": dag.dag_id, "heavy": [name for name in %r if name in sys.modules], "leaves": leaves,
+    "dag_id": dag.dag_id, "heavy": [name for name in HEAVY if name in sys.modules], "leaves": leaves,
     "teardowns": teardowns, "params": {key: dag.params[key] for key in dag.params},
     "pool": dag.get_task("train").pool, "retries": dag.get_task("train").retries,
 }))
-""" % (HEAVY,)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_parsing_imports_nothing_heavy_and_gives_the_documented_shape(
     file: Path, home: dict[str, str]
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PARSE, str(file), str(CHECKOUT)],
+        [sys.executable, "-c", PARSE, str(file), str(CHECKOUT), *HEAVY],
         env=home,
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""A person changes their mind: Ctrl-C in the terminal, or the form on the page."""
+"""A person changes their mind: Ctrl-C in the terminal."""
 
 from __future__ import annotations
 
@@ -8,38 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import psutil
-import pytest
 
 from seedance_ops.launchers.factory import launches_folder
 from seedance_ops.launchers.running import running_launches
-from tests.airflow_under_test import CHECKOUT, AirflowUnderTest, until
-from tests.faults.test_killed_in_the_middle import JOB
-
-pytestmark = pytest.mark.xdist_group("airflow")
-
-
-def test_a_value_from_the_form_changes_the_run_and_the_report_needs_a_sign_in(
-    airflow: AirflowUnderTest,
-) -> None:
-    airflow.add_job("from-form", JOB.format(name="from-form", steps=5))
-    key = "variants.topk.gradient_compression.k_ratio"
-    with pytest.raises(Exception, match="k_ratio"):
-        airflow.client.trigger("from-form", {key: 1.5})
-    run_id = airflow.client.trigger("from-form", {key: 0.5})
-
-    assert airflow.wait("from-form", run_id) == "success"
-
-    manifest = airflow.run_store("from-form", run_id).manifest()
-    assert manifest.overrides == {key: 0.5}
-    page = f"{airflow.running.url}/seedance/report/from-form/{run_id}"
-    assert httpx.get(page).status_code == 401
-    shown = httpx.get(page, headers=airflow.client.authorization)
-    assert shown.status_code == 200
-    assert "from-form" in shown.text
-    assert "0.5" in shown.text
-    assert "default-src 'none'" in shown.headers["content-security-policy"]
+from tests.airflow_under_test import CHECKOUT, until
 
 
 def processes_of_home(home: Path) -> list[psutil.Process]:

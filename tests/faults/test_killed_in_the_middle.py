@@ -6,7 +6,6 @@ import os
 import signal
 from collections import Counter
 
-import psutil
 import pytest
 
 from seedance_ops.launchers.base import LaunchState
@@ -107,21 +106,3 @@ def test_a_user_who_fails_the_run_leaves_no_process(airflow: AirflowUnderTest) -
     until(lambda: not processes_of(name), 60)
     assert airflow.wait(dag_id, run_id) == "failed"
     assert airflow.launches(dag_id, run_id) == []
-
-
-def test_a_restarted_triggerer_neither_cancels_nor_doubles_the_training(airflow: AirflowUnderTest) -> None:
-    dag_id, run_id = start(airflow, "restarted-triggerer")
-    reach_step(airflow, dag_id, run_id, 5)
-    triggerer = next(
-        process
-        for process in psutil.process_iter(["cmdline", "environ"])
-        if "triggerer" in (process.info["cmdline"] or [])
-        and (process.info["environ"] or {}).get("AIRFLOW_HOME") == str(airflow.home)
-    )
-    os.killpg(triggerer.pid, signal.SIGKILL)
-
-    assert airflow.wait(dag_id, run_id) == "success"
-
-    (only,) = airflow.records(dag_id, run_id, "topk")
-    assert only.state is LaunchState.SUCCEEDED
-    assert_every_step_stands_once(airflow, dag_id, run_id)

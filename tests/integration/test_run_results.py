@@ -29,6 +29,7 @@ from seedance_ops.reporting.report import build_report, failed_report, render_ht
 from seedance_ops.reporting.run_table import assemble
 from seedance_ops.reporting.run_tables import RunTables
 from seedance_ops.storage.client import ObjectStore
+from seedance_ops.storage.errors import ObjectMissing
 from seedance_ops.training.metrics.tables import STEPS
 
 SESSION_JOB = """\
@@ -175,14 +176,22 @@ def finish(run, manifest):
     return report
 
 
-def printed(tmp_path, manifest):
+def printed(tmp_path, manifest, run):
     output = io.StringIO()
     console = Console(file=output, width=160)
-    print_result(console, tmp_path, manifest.job, RUN_ID, None)
+    page, document = (text_of(run, name) for name in ("report.html", "report.json"))
+    print_result(console, tmp_path, manifest.job.metadata.name, RUN_ID, page=page, document=document)
     return output.getvalue()
 
 
-def test_an_unchanged_program_is_judged_by_what_it_reported(location, tmp_path, monkeypatch):
+def text_of(run, name):
+    try:
+        return run.text(name)
+    except ObjectMissing:
+        return None
+
+
+def test_an_unchanged_program_is_judged_by_what_it_reported(location, tmp_path):
     run, manifest = planned(PLAIN_JOB, location)
     leave_plain_run(
         run,
@@ -191,8 +200,7 @@ def test_an_unchanged_program_is_judged_by_what_it_reported(location, tmp_path, 
         ),
     )
     assert finish(run, manifest).accepted
-    monkeypatch.setenv("SEEDANCE_STORAGE_URI", location.uri)
-    text = printed(tmp_path, manifest)
+    text = printed(tmp_path, manifest, run)
     assert "other accepted" in text
     path = re.search(r"Report: (.*report\.html)", text)[1]
     assert path.startswith(str(tmp_path / "reports" / "results"))
@@ -211,16 +219,14 @@ def test_what_a_program_reported_wrongly_is_named_and_never_passes(location):
     assert any(problem.endswith("line 3: error is nan") for problem in report.problems)
 
 
-def test_a_run_without_a_report_says_so(location, tmp_path, monkeypatch):
-    _, manifest = planned(PLAIN_JOB, location)
-    monkeypatch.setenv("SEEDANCE_STORAGE_URI", location.uri)
-    assert printed(tmp_path, manifest).startswith("No report:")
+def test_a_run_without_a_report_says_so(location, tmp_path):
+    run, manifest = planned(PLAIN_JOB, location)
+    assert printed(tmp_path, manifest, run).startswith("No report:")
 
 
-def test_a_report_of_a_failure_is_printed_too(location, tmp_path, monkeypatch):
+def test_a_report_of_a_failure_is_printed_too(location, tmp_path):
     run, manifest = planned(PLAIN_JOB, location)
     report = failed_report(manifest, run.stamp(), ["the table costs is missing"])
     run.write("report.json", report)
     run.write_text("report.html", render_html(report))
-    monkeypatch.setenv("SEEDANCE_STORAGE_URI", location.uri)
-    assert "the table costs is missing" in printed(tmp_path, manifest)
+    assert "the table costs is missing" in printed(tmp_path, manifest, run)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, Context
 from airflow.sdk.exceptions import AirflowFailException
 
-from seedance_ops.jobs.manifest import RunManifest
+from seedance_ops.jobs.manifest import RESERVED, RunManifest
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.orchestration.links import ReportLink
 from seedance_ops.orchestration.operators.stage import StageOperator
@@ -23,8 +23,8 @@ class ReportOperator(StageOperator):
 
     operator_extra_links = (ReportLink(),)
 
-    def execute(self, context: Context) -> str:
-        """Returns the report's URI."""
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Returns the location of the report's folder, for the page that shows it."""
         from seedance_ops.reporting.report import failed_report, render_html
         from seedance_ops.storage.errors import ObjectMissing
 
@@ -36,9 +36,10 @@ class ReportOperator(StageOperator):
             self.log.warning("An earlier stage has not written what the report needs: %s", missing)
             report = failed_report(manifest, _stamp(run), [str(missing)])
         run.write("report.json", report)
-        uri = run.write_text("report.html", render_html(report))
-        self.log.info("Report: %s", uri)
-        return uri
+        run.write_text("report.html", render_html(report))
+        folder = run.location.child(RESERVED)
+        self.log.info("Report: %s/report.html", folder.uri)
+        return folder.model_dump(mode="json")
 
 
 class VerdictOperator(StageOperator):
@@ -71,7 +72,7 @@ class VerdictOperator(StageOperator):
         base = run.location.uri.rpartition("/")[0]
         extra: dict[str, JsonValue] = {
             "run_id": context["run_id"],
-            "report": f"{run.location.uri}/_run/report.html",
+            "report": run.location.child(RESERVED, "report.html").uri,
             "accepted": [*accepted],
         }
         for alias in self.outlets:

@@ -17,23 +17,23 @@ class StageOperator(BaseOperator):
 
     Args:
         job_name: The job's name, which is also its folder in the object store.
-        storage_uri: ``s3://bucket/prefix`` where the job says so; else the connection's.
+        storage: Where the job wants its runs kept, as JSON; what it leaves out is the connection's.
         storage_conn_id: The Airflow connection of the object store.
     """
 
-    template_fields: Sequence[str] = ("storage_uri", "storage_conn_id")
+    template_fields: Sequence[str] = ("storage", "storage_conn_id")
 
     def __init__(
         self,
         *,
         job_name: str,
-        storage_uri: str | None = None,
+        storage: dict[str, Any] | None = None,
         storage_conn_id: str = DEFAULT_CONN_ID,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.job_name = job_name
-        self.storage_uri = storage_uri
+        self.storage = storage
         self.storage_conn_id = storage_conn_id
 
     @property
@@ -48,5 +48,5 @@ class StageOperator(BaseOperator):
         return RunStore(self._base(hook), self.job_name, context["run_id"])
 
     def _base(self, hook: StorageHook) -> StorageLocation:
-        location = hook.location
-        return location.model_copy(update={"uri": self.storage_uri}) if self.storage_uri else location
+        said = {name: value for name, value in (self.storage or {}).items() if value is not None}
+        return StorageLocation.model_validate(hook.location.model_dump() | said)

@@ -24,8 +24,8 @@ class OpenWorkspaceOperator(StageOperator):
         objects.ensure_bucket()
         if not objects.probe_conditional_writes():
             raise RuntimeError(
-                f"{objects.location.endpoint_url or 'the object store'} ignores If-None-Match, so two writers "
-                "could both commit a checkpoint; use AWS S3, Ceph RGW or SeaweedFS"
+                f"{objects.location.endpoint_url or 'the object store'} ignores If-None-Match, so that two "
+                "writers could both commit a checkpoint; use AWS S3, Ceph RGW or SeaweedFS"
             )
 
 

@@ -61,7 +61,7 @@ with DAG("peer", schedule=None):
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument(
-        "--quick", action="store_true", help="two launches of 3 s: shows that it works, proves nothing"
+        "--quick", action="store_true", help="two launches of 3 s: shows that it works, no more"
     )
     options.add_argument("--no-peer", action="store_true", help="measure this pipeline alone")
     options.add_argument("--json", type=Path)

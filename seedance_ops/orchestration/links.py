@@ -9,7 +9,7 @@ from airflow.sdk import BaseOperator, BaseOperatorLink
 from seedance_ops.orchestration.report_path import report_path
 
 if TYPE_CHECKING:
-    from airflow.models.taskinstancekey import TaskInstanceKey
+    from airflow.sdk.types import TaskInstanceKey
 
 
 class ReportLink(BaseOperatorLink):

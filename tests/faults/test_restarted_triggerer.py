@@ -1,4 +1,4 @@
-"""One run, started from the trigger form, whose triggerer is killed: it goes on, and its report can be read."""
+"""A run started from the trigger form, whose triggerer is killed: it goes on, and its report can be read."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from types import FrameType
 import psutil
 
 from seedance_ops.launchers.base import FailureKind, LaunchSpec, LaunchState
-from seedance_ops.launchers.failures import classify, describe, rank_exit_codes
+from seedance_ops.launchers.failures import classify, describe, exit_codes_by_rank
 from seedance_ops.launchers.processes import LAUNCH_VARIABLE, become_subreaper, end_all, host_identity
 from seedance_ops.launchers.secret_references import resolve
 from seedance_ops.launchers.workspace import Ended, Started, Workspace
@@ -105,19 +105,28 @@ def _run(workspace: Workspace, spec: LaunchSpec, cancelled: _Cancellation) -> En
             stdout=log,
             stderr=log,
         )
-    while child.poll() is None:
+    usage.sample()
+    while _still_runs(child):
         if cancelled.requested:
             end_all(
                 [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)], _GRACE_S
             )
         usage.sample()
-        time.sleep(_POLL_S)
     return _judge(workspace, spec, child.returncode, cancelled.requested).model_copy(
         update={
             "mean_cpu_utilisation": usage.mean_cpu_utilisation(),
             "peak_memory_bytes": usage.peak_memory_bytes,
         }
     )
+
+
+def _still_runs(child: subprocess.Popen[bytes]) -> bool:
+    """After a pause, or at once when the child ends: the pause must not be billed."""
+    try:
+        child.wait(_POLL_S)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
 
 
 def _judge(workspace: Workspace, spec: LaunchSpec, exit_code: int, cancelled: bool) -> Ended:  # noqa: FBT001
@@ -131,12 +140,12 @@ def _judge(workspace: Workspace, spec: LaunchSpec, exit_code: int, cancelled: bo
         if spec.runtime == "none":
             _upload_results(workspace, spec)
         return Ended(state=LaunchState.SUCCEEDED, exit_codes={"job": 0})
-    tail = _tail(workspace.log)
-    codes = rank_exit_codes(tail, exit_code)
+    tail, words = _tail(workspace.log), workspace.last_words()
+    codes = exit_codes_by_rank(tail, exit_code, words)
     return Ended(
         state=LaunchState.FAILED,
-        failure=classify(codes, tail),
-        reason=describe(codes, tail),
+        failure=classify(codes, tail, words),
+        reason=describe(codes, tail, words),
         exit_codes=codes,
     )
 

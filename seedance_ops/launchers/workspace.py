@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from seedance_ops.launchers.base import FailureKind, LaunchState
 from seedance_ops.strict_model import StrictModel
+from seedance_ops.training.failure import LAST_WORD_FILES, LastWord
 
 Model = TypeVar("Model", bound=StrictModel)
 
@@ -117,6 +118,16 @@ class Workspace:
     def ended(self) -> Ended | None:
         """How the job ended, or None while it has not."""
         return _read(self.ended_file, Ended)
+
+    def last_words(self) -> dict[int, LastWord]:
+        """What the ranks that failed said of it, by rank; those that were killed say nothing."""
+        found: dict[int, LastWord] = {}
+        for path in sorted(self.folder.glob(LAST_WORD_FILES)):
+            rank = path.stem.rpartition("-")[2]
+            word = _read(path, LastWord)
+            if word is not None and rank.isdecimal():
+                found[int(rank)] = word
+        return found
 
     def progress(self) -> Progress | None:
         """The last progress, or None where the job reports none."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import NoReturn
 
 from seedance_ops.storage.errors import AccessDenied, BucketMissing, StorageError
+from seedance_ops.strict_model import StrictModel
 from seedance_ops.training.errors import (
     EXIT_BAD_INPUT,
     EXIT_STORAGE,
@@ -16,9 +16,21 @@ from seedance_ops.training.errors import (
     Superseded,
     TrainingError,
 )
+from seedance_ops.whole_file import write_whole
 
+LAST_WORD_FILES = "failure-rank-*.json"
+"""Where ``LastWord`` stands in the workspace, by rank of four digits."""
 _EXIT_FAILURE = 1
 _BAD_INPUT = (ConfigurationError, CheckpointError, Superseded, AccessDenied, BucketMissing)
+
+
+class LastWord(StrictModel):
+    """``failure-rank-0000.json``: why one rank ended, in its own words."""
+
+    exit_code: int
+    error: str
+    """Name of the exception's class."""
+    message: str
 
 
 def exit_code_of(error: BaseException) -> int:
@@ -33,12 +45,12 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def leave_word(error: BaseException, workspace: Path | None, rank: int) -> None:
-    """Write ``failure-rank-0000.json`` into the workspace: exit code, kind of error, message."""
+    """Write a ``LastWord`` into the workspace, for the launcher to read when the job has ended."""
     if workspace is None:
         return
-    document = {"exit_code": exit_code_of(error), "error": type(error).__name__, "message": str(error)}
+    word = LastWord(exit_code=exit_code_of(error), error=type(error).__name__, message=str(error))
     workspace.mkdir(parents=True, exist_ok=True)
-    (workspace / f"failure-rank-{rank:04d}.json").write_text(json.dumps(document), encoding="utf-8")
+    write_whole(workspace / LAST_WORD_FILES.replace("*", f"{rank:04d}"), word.model_dump_json())
 
 
 def end(error: BaseException) -> NoReturn:

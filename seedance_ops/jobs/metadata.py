@@ -25,7 +25,7 @@ class Metadata(StrictModel):
     description: str | None = Field(default=None, max_length=1000)
     """One sentence for whoever finds the job in a list."""
     labels: dict[LabelKey, LabelValue] = Field(default={})
-    """Kubernetes-style labels, stamped on every launched job and table."""
+    """Kubernetes-style labels; stamped on every launched job, table and report as ``label_<key>``."""
 
 
 class Schedule(StrictModel):

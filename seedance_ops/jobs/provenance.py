@@ -44,6 +44,7 @@ def stamp_of(manifest: RunManifest, project: Path) -> dict[str, str]:
         "cpu_count": str(os.cpu_count() or 0),
         "memory_gib": f"{psutil.virtual_memory().total / 2**30:.1f}",
         "accelerators": "; ".join(accelerators()) or "none",
+        **{f"label_{key}": value for key, value in manifest.job.metadata.labels.items()},
     }
 
 

@@ -1,6 +1,6 @@
 """The tables a run leaves in the object store: their Arrow schemas, keys and the readers' contract.
 
-Below one run's location (``…/<job>/<run>/<variant>/<seed>``):
+Below one training's location (``…/<job>/<run>/<variant>/seed-<n>/take-<m>``):
 
 ``steps/submission-001/rank-0000/part-00000.parquet``       one row per rank and optimiser step
 ``evaluations/submission-001/part-00000.parquet``           one row per evaluation and metric (rank 0)

@@ -10,6 +10,7 @@ from pydantic import JsonValue, ValidationError
 from seedance_ops.jobs.dotted import DottedPathError
 from seedance_ops.jobs.explain import explain
 from seedance_ops.jobs.findings import Finding, Path, dotted, listed, nearest
+from seedance_ops.jobs.strategies import strategy_finding
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import OVERRIDABLE, ResolvedVariant, Treatment
 from seedance_ops.training.compression.config import DenseConfig
@@ -58,7 +59,9 @@ def _override_findings(job: TrainingJob, name: str) -> Iterator[Finding]:
     for path in job.variants[name].overrides:
         parts = path.split(".")
         at: Path = ("variants", name, "set", path)
-        if parts[0] not in OVERRIDABLE:
+        if strategy := strategy_finding(at, parts[0], in_variant=False):
+            yield strategy
+        elif parts[0] not in OVERRIDABLE:
             yield Finding(
                 at,
                 "a variant may not change this",

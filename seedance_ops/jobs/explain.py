@@ -10,10 +10,8 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from seedance_ops.jobs.findings import Finding, Path, listed, nearest
 from seedance_ops.jobs.model_keys import allowed_keys, described_by
 from seedance_ops.jobs.names import NAME_PATTERN, NAME_RULE
-from seedance_ops.jobs.profiles import UNAVAILABLE_KINDS
-from seedance_ops.jobs.variants import UNAVAILABLE_STRATEGIES
+from seedance_ops.jobs.strategies import UNAVAILABLE_JOB_KINDS, UNAVAILABLE_LAUNCHER_KINDS, strategy_finding
 
-UNAVAILABLE_JOB_KINDS = ("Benchmark", "ClusterStudy", "Audit")
 _PATTERN_RULES = {
     NAME_PATTERN: NAME_RULE,
     r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\x00-\x1f]+)$": "env:NAME or file:/path, never the secret itself",
@@ -88,10 +86,8 @@ def _mend_type(kind: str, value: JsonValue) -> str | None:
 def _unknown_key(detail: Any, model: type[BaseModel], path: Path, _: JsonValue) -> Finding:
     key = str(path[-1])
     in_variant = len(path) == 3 and path[0] == "variants"
-    if in_variant and key in UNAVAILABLE_STRATEGIES:
-        return Finding(
-            path, "this strategy is not yet available", allowed="gradient_compression, set", at_key=True
-        )
+    if finding := strategy_finding(path, key, in_variant=in_variant):
+        return finding
     keys = allowed_keys(model, detail["loc"][:-1])
     return Finding(path, "unknown key", allowed=listed(keys), suggestion=nearest(key, keys), at_key=True)
 
@@ -103,7 +99,7 @@ def _missing_key(detail: Any, model: type[BaseModel], path: Path, _: JsonValue) 
 
 def _literal(detail: Any, _: type[BaseModel], path: Path, value: JsonValue) -> Finding:
     expected = str(detail["ctx"]["expected"])
-    if path[-1:] == ("kind",) and value in (*UNAVAILABLE_KINDS, *UNAVAILABLE_JOB_KINDS):
+    if path[-1:] == ("kind",) and value in (*UNAVAILABLE_LAUNCHER_KINDS, *UNAVAILABLE_JOB_KINDS):
         return Finding(path, f"{value} is not yet available", allowed=expected.replace("'", ""))
     choices = expected.replace("'", "").replace(" or ", ", ").split(", ")
     return Finding(path, "not one of the allowed values", listed(choices), nearest(value, choices))

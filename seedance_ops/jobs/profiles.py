@@ -9,8 +9,6 @@ from pydantic import Discriminator, Field, Tag
 from seedance_ops.jobs.names import Name, VariableName
 from seedance_ops.strict_model import StrictModel
 
-UNAVAILABLE_KINDS = ("slurm", "kubernetes")
-
 
 class LocalProfile(StrictModel):
     """Processes on the machine that runs the task, started by torchrun."""

@@ -13,7 +13,6 @@ from seedance_ops.training.checkpoint.config import CheckpointConfig
 from seedance_ops.training.compression.config import CompressionConfig, DenseConfig
 from seedance_ops.training.schedule import Schedule
 
-UNAVAILABLE_STRATEGIES = ("dynamic_batch", "checkpoint_tiering", "graph_pruning", "placement")
 OVERRIDABLE = ("workload", "launcher", "num_nodes", "resources", "checkpoint")
 """The keys of a job whose values a variant's ``set`` may change."""
 

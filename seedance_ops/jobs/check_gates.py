@@ -22,13 +22,38 @@ def gate_findings(job: TrainingJob) -> Iterator[Finding]:
 
 
 def gate_warnings(job: TrainingJob) -> Iterator[Finding]:
-    """Gates that judge nothing, and variants that nothing judges."""
+    """Gates that judge nothing, variants that nothing judges, and a run that can never succeed."""
     for index, gate in enumerate(job.gates):
         if not any(gate.applies_to(name) for name in job.variants):
             yield Finding(("gates", index), "applies to no variant")
     for name in job.variants:
         if name != job.baseline and not any(gate.applies_to(name) for gate in job.gates):
             yield Finding(("variants", name), "no gate judges this variant", at_key=True)
+    yield from _acceptance_warnings(job)
+
+
+def _acceptance_warnings(job: TrainingJob) -> Iterator[Finding]:
+    """A variant to which no gate of severity error applies is not judgeable, so it is never accepted."""
+    judged = [
+        name
+        for name in job.variants
+        if name != job.baseline or any(gate.applies_to(name) for gate in job.gates)
+    ]
+    demanding = [gate for gate in job.gates if gate.severity == "error"]
+    acceptable = [name for name in judged if any(gate.applies_to(name) for gate in demanding)]
+    never = {
+        "report": False,
+        "any": not acceptable,
+        "all": not acceptable or len(acceptable) < len(judged),
+    }
+    if never[job.accept]:
+        others = listed(name for name in judged if name not in acceptable) or "any variant"
+        yield Finding(
+            ("accept",),
+            f"{job.accept} can never hold, so every run will fail: "
+            f"no gate of severity error applies to {others}",
+            suggestion="add such a gate, or write `accept: report`",
+        )
 
 
 def _metric_findings(

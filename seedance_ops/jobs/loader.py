@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from seedance_ops.jobs.merge import merge
 from seedance_ops.jobs.plain import from_plain
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.prune import prune
+from seedance_ops.jobs.same_name import NamedFile, same_name_errors
 from seedance_ops.jobs.secrecy import secret_values
 from seedance_ops.jobs.source_text import check_text, read_text
 from seedance_ops.jobs.training_job import TrainingJob
@@ -90,7 +90,7 @@ def load_job_text(
 
 
 def load_jobs(paths: Iterable[Path], *, project: ProjectContext | None = None) -> LoadedJobs:
-    """Load several files; two jobs of one name are an error in both."""
+    """Load several files; a name that another of them has, or another of the project, is an error."""
     jobs: list[LoadedJob] = []
     errors: list[JobError] = []
     for path in paths:
@@ -98,7 +98,8 @@ def load_jobs(paths: Iterable[Path], *, project: ProjectContext | None = None) -
             jobs.append(load_job_file(path, project=project))
         except JobErrors as broken:
             errors.extend(broken.errors)
-    return LoadedJobs(tuple(jobs), (*errors, *_duplicates(jobs)))
+    named = [NamedFile(job.job.metadata.name, job.source, job.positions.get("metadata.name")) for job in jobs]
+    return LoadedJobs(tuple(jobs), (*errors, *same_name_errors(named, project)))
 
 
 def _mapping(root: Node | None, source: Path) -> Node:
@@ -149,22 +150,3 @@ def _written_secret(path: tuple[str | int, ...]) -> Finding:
         allowed="references only",
         suggestion="move it to workload.secrets, as `NAME: env:NAME` or `NAME: file:/run/secrets/name`",
     )
-
-
-def _duplicates(jobs: Iterable[LoadedJob]) -> list[JobError]:
-    by_name: dict[str, dict[Path, LoadedJob]] = defaultdict(dict)
-    for loaded in jobs:
-        by_name[loaded.job.metadata.name][loaded.source.absolute()] = loaded
-    return [
-        JobError(
-            "two jobs of one name",
-            loaded.positions.get("metadata.name"),
-            "metadata.name",
-            name,
-            suggestion=f"rename one; the name stands also in {other.source}",
-        )
-        for name, same in by_name.items()
-        for loaded in same.values()
-        for other in [next((job for job in same.values() if job is not loaded), None)]
-        if other is not None
-    ]

@@ -102,6 +102,26 @@ def test_list_reports_two_jobs_of_one_name(project):
     assert result.output.count("two jobs of one name") == 2
 
 
+def test_validate_finds_a_job_of_the_same_name_that_it_was_not_given(project):
+    shutil.copy("include/jobs/char_gpt.yaml", "include/jobs/copy.yaml")
+    result = invoke("validate", "include/jobs/copy.yaml")
+    assert result.exit_code == 1
+    assert "copy.yaml:5:9: metadata.name: two jobs of one name" in result.output
+    assert "the name stands also in" in result.output
+    assert "char_gpt.yaml" in result.output
+
+
+def test_neither_a_copy_elsewhere_nor_a_name_in_other_words_is_the_same_name(project):
+    shutil.copy("include/jobs/char_gpt.yaml", "copy.yaml")
+    text = Path("include/jobs/plain_command.yaml").read_text(encoding="utf-8")
+    Path("include/jobs/plain_command.yaml").write_text(
+        text.replace("owner: ml-platform", "owner: char-gpt").replace("plain-command", "char-gpt-2"),
+        encoding="utf-8",
+    )
+    assert invoke("validate", "copy.yaml").exit_code == 0
+    assert invoke("validate", "include/jobs/char_gpt.yaml").exit_code == 0
+
+
 def test_list_outside_a_project_says_how_to_name_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEEDANCE_PROJECT", raising=False)
@@ -135,6 +155,13 @@ def test_schema_of_an_unknown_kind_names_the_known_ones():
     result = invoke("schema", "TrainingJb")
     assert result.exit_code == 1
     assert "did you mean TrainingJob" in result.output
+
+
+@pytest.mark.parametrize("command", ["validate", "schema", "list", "show", "up", "storage"])
+def test_a_command_offers_no_option_that_is_not_its_own(command):
+    result = invoke(command, "--help")
+    assert result.exit_code == 0
+    assert "completion" not in result.output
 
 
 def test_an_unknown_command_is_refused():

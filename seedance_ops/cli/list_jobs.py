@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from seedance_ops.cli.output import JsonOption, print_json
 from seedance_ops.jobs.loader import LoadedJob
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 _COLUMNS = ("name", "schedule", "runs", "owner", "file")
 
 

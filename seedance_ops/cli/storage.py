@@ -6,7 +6,9 @@ import typer
 
 from seedance_ops.cli.output import JsonOption, print_json
 
-app = typer.Typer(no_args_is_help=True, help="Start, stop and find the embedded object store.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Start, stop and find the embedded object store."
+)
 
 
 @app.command()

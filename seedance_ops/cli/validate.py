@@ -9,7 +9,7 @@ import typer
 
 from seedance_ops.cli.output import JsonOption, print_json
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

@@ -14,6 +14,7 @@ class LocalProfile(StrictModel):
     """Processes on the machine that runs the task, started by torchrun."""
 
     kind: Literal["local"]
+    """The engine that starts the jobs."""
     slots: int = Field(default=1, ge=1, le=1024)
     """Jobs that may run at the same time; 1 keeps time measurements undisturbed."""
     price: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")

@@ -23,6 +23,7 @@ class TrainingJob(Treatment):
     api_version: Literal["seedance.ops/v1"] = Field(alias="apiVersion")
     """Version of the job language."""
     kind: Literal["TrainingJob"]
+    """What the file describes."""
     metadata: Metadata
     """What the job is called and whose it is."""
     schedule: Schedule | None = None
@@ -42,7 +43,7 @@ class TrainingJob(Treatment):
     storage: StorageLocation | None = None
     """Where the runs' tables and checkpoints go; default: the deployment's own location."""
     limits: Limits = Limits()
-    """Bounds on one launch."""
+    """Deadlines and retries of each launch."""
 
     @property
     def baseline(self) -> str:

@@ -23,7 +23,9 @@ class StorageLocation(StrictModel):
     endpoint_url: str | None = None
     """Endpoint of a compatible server; ``None`` means AWS."""
     region: str | None = None
+    """Region of the bucket; ``None`` means the environment's."""
     addressing_style: str = Field(default="path", pattern="^(path|virtual|auto)$")
+    """Where a request names the bucket: in its ``path``, in the host (``virtual``), or ``auto``."""
 
     @property
     def bucket(self) -> str:

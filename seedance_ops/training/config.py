@@ -39,5 +39,6 @@ class QualityConfig(StrictModel):
     metric: str = Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")
     """Name under which the workload reports it."""
     better: Literal["lower", "higher"]
+    """Which direction is an improvement."""
     target: float | None = None
     """Value that ends the search in ``usd_to_target_quality``; without one that metric is not computed."""

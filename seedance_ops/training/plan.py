@@ -34,7 +34,7 @@ class LaunchPlan(StrictModel):
     compression: CompressionConfig = DenseConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     storage: StorageLocation
-    """``…/<job>/<run>/<variant>/seed-<n>/take-<m>``: step records, evaluations and checkpoints go below it."""
+    """``…/<job>/<run>/<variant>/seed-<n>/take-<m>``: records, evaluations and checkpoints go below it."""
     stamp: dict[str, str] = Field(default={})
     """Provenance (git commit, cluster-id, versions) that every table carries in its metadata."""
 

@@ -54,7 +54,8 @@ from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
 
 with DAG("peer", schedule=None):
-    BashOperator.partial(task_id="train", pool="seedance-local").expand(bash_command=["sleep {seconds}"] * {launches})
+    train = BashOperator.partial(task_id="train", pool="seedance-local")
+    train.expand(bash_command=["sleep {seconds}"] * {launches})
 """
 
 

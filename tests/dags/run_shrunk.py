@@ -13,14 +13,15 @@ from seedance_ops.orchestration.build import build_dag
 
 
 def shrunk(text: str) -> str:
-    """Two variants, two seeds, three steps of the largest batch."""
+    """Two variants, two seeds, three steps of the largest batch on one rank."""
     job = yaml.safe_load(text)
     job["variants"] = dict(list(job["variants"].items())[:2])
     job["repeats"]["seeds"] = 2
     job["accept"] = "report"
+    job["resources"] = {"accelerators": "cpu:1"}
     job["params"] = [path for path in job.get("params", []) if not path.startswith("variants.")]
     if job["workload"].get("stop"):
-        job["workload"]["stop"] = {"samples": 3 * 2 * largest_batch(job)}
+        job["workload"]["stop"] = {"samples": 3 * largest_batch(job)}
         job["params"] = []
     return yaml.safe_dump(job, sort_keys=False)
 

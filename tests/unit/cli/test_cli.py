@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -43,7 +42,7 @@ def invoke(*arguments):
         ["show", "include/jobs/char_gpt.yaml"],
     ],
 )
-def test_a_command_answers_in_a_second_without_heavy_imports(project, arguments):
+def test_a_command_answers_without_heavy_imports(project, arguments):
     program = (
         f"import sys; sys.argv = ['seedance', *{arguments!r}]\n"
         "from seedance_ops.cli import main\n"
@@ -51,15 +50,10 @@ def test_a_command_answers_in_a_second_without_heavy_imports(project, arguments)
         "except SystemExit as end:\n"
         f"    print([name for name in {HEAVY!r} if name in sys.modules], end.code or 0, file=sys.stderr)\n"
     )
-    took = []
-    for _ in range(3):
-        began = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=project
-        )
-        took.append(time.perf_counter() - began)
-        assert done.stderr.splitlines()[-1] == "[] 0", done.stderr
-    assert min(took) < 1.0  # the best of three: the machine may be busy with something else
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=project
+    )
+    assert done.stderr.splitlines()[-1] == "[] 0", done.stderr
 
 
 def test_validate_exits_with_0_for_valid_files(project):

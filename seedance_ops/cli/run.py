@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 SetOption = Annotated[
     list[str] | None,
@@ -41,7 +41,7 @@ def run(
             raise typer.Exit(2)
         loaded = load_job_file(file, project=project)
         conf = dict(parse_override(option) for option in overrides or [])
-        job = apply_overrides(loaded.job, conf) if conf else loaded.job
+        job = apply_overrides(loaded.job, conf, project=project) if conf else loaded.job
     except JobErrors as errors:
         typer.echo(f"error: {errors.render()}", err=True)
         raise typer.Exit(2) from None

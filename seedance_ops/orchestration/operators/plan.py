@@ -42,7 +42,8 @@ class PlanOperator(StageOperator):
         """
         run = self.run_store(context)
         overrides = overrides_of(self.job, context["params"])
-        job = apply_overrides(self.job, overrides) if overrides else self.job
+        project = ProjectContext(Path(self.project))
+        job = apply_overrides(self.job, overrides, project=project) if overrides else self.job
         manifest = self._manifest(context["run_id"], job, overrides, run)
         manifest = _write_once(run, manifest)
         self.log.info("%d trainings of job %s", len(manifest.runs), manifest.job_hash[:12])

@@ -151,7 +151,7 @@ def test_schema_of_an_unknown_kind_names_the_known_ones():
     assert "did you mean TrainingJob" in result.output
 
 
-@pytest.mark.parametrize("command", ["validate", "schema", "list", "show", "up", "storage"])
+@pytest.mark.parametrize("command", ["validate", "schema", "list", "show", "run", "up", "storage"])
 def test_a_command_offers_no_option_that_is_not_its_own(command):
     result = invoke(command, "--help")
     assert result.exit_code == 0

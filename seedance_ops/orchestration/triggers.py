@@ -67,11 +67,12 @@ class LaunchTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Poll until the end; blocking calls run in threads."""
         launcher, handle = self._launcher()
+        watch = _Stopwatch()
         offset = 0
         while True:
             status = await asyncio.to_thread(launcher.status, handle)
             offset = await self._forward_log(launcher, handle, offset)
-            if not status.state.terminal and (reason := self._overdue(status, time.time())):
+            if not status.state.terminal and (reason := self._overdue(status, watch)):
                 await asyncio.to_thread(launcher.cancel, handle)
                 status = await asyncio.to_thread(launcher.status, handle)
                 status = status.model_copy(
@@ -92,14 +93,14 @@ class LaunchTrigger(BaseTrigger):
     def _launcher(self) -> tuple[Launcher, LaunchHandle]:
         return launcher_for(_PROFILE.validate_python(self.profile)), LaunchHandle.model_validate(self.handle)
 
-    def _overdue(self, status: LaunchStatus, now_s: float) -> str | None:
+    def _overdue(self, status: LaunchStatus, watch: _Stopwatch) -> str | None:
         if status.state is LaunchState.RUNNING:
-            began_s, limit_s = status.started_at_s, self.run_timeout_s
-            doing, key = "ran", "run_timeout_s"
+            doing, began_s = "ran", status.started_at_s
+            limit_s, key = self.run_timeout_s, "run_timeout_s"
         else:
-            began_s, limit_s = status.submitted_at_s, self.queue_timeout_s
-            doing, key = "waited", "queue_timeout_s"
-        if began_s is None or now_s - began_s <= limit_s:
+            doing, began_s = "waited", status.submitted_at_s
+            limit_s, key = self.queue_timeout_s, "queue_timeout_s"
+        if began_s is None or watch.elapsed_s(doing, began_s) <= limit_s:
             return None
         return f"{doing} longer than {limit_s:g} s; raise limits.{key} if that is not a fault"
 
@@ -108,3 +109,16 @@ class LaunchTrigger(BaseTrigger):
         for line in chunk.text.splitlines():
             self.log.info("%s", line)
         return chunk.next_offset
+
+
+class _Stopwatch:
+    """Elapsed time that a wall clock which jumps while we watch cannot change."""
+
+    def __init__(self) -> None:
+        self._first_look: dict[str, tuple[float, float]] = {}
+
+    def elapsed_s(self, phase: str, began_s: float) -> float:
+        """Seconds in a phase that began at a Unix time, by the wall clock only up to the first look."""
+        now_s = time.monotonic()
+        before_s, looked_s = self._first_look.setdefault(phase, (max(0.0, time.time() - began_s), now_s))
+        return before_s + (now_s - looked_s)

@@ -9,7 +9,7 @@ from airflow.sdk.execution_time.context import NEVER_EXPIRE
 
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
-from seedance_ops.launchers.base import Launcher, LaunchHandle, LaunchState, LaunchStatus
+from seedance_ops.launchers.base import Launcher, LaunchState, LaunchStatus
 from seedance_ops.launchers.factory import launcher_for
 from seedance_ops.launchers.record import LaunchRecord
 from seedance_ops.orchestration.failures import failure_of
@@ -45,7 +45,7 @@ class LaunchTrainingOperator(StageOperator):
         self.seed = seed
         self.order = order
         self.poll_interval_s = poll_interval_s
-        self._submitted: tuple[Launcher, LaunchHandle] | None = None
+        self._launching: tuple[Launcher, str] | None = None
 
     def execute(self, context: Context) -> NoReturn:
         """Submit or re-attach, and defer."""
@@ -76,18 +76,19 @@ class LaunchTrainingOperator(StageOperator):
         raise failure_of(status, name)
 
     def on_kill(self) -> None:
-        """Cancel what this very process has submitted, if it is killed before it could defer."""
-        if self._submitted:
-            launcher, handle = self._submitted
-            launcher.cancel(handle)
+        """Cancel what this process is submitting, if it is killed before it could defer."""
+        if self._launching:
+            launcher, name = self._launching
+            if handle := launcher.find(name):
+                launcher.cancel(handle)
 
     def _submit(self, context: Context, run: RunStore, manifest: RunManifest, intent: Intent) -> NoReturn:
         name = name_of(manifest, intent)
         launcher = launcher_for(manifest.profiles[self.variant])
         self._remember(context, intent)
         announce(run, name)
+        self._launching = (launcher, name)
         handle = launcher.submit(spec_of(run, manifest, intent, name))
-        self._submitted = (launcher, handle)
         self.log.info("Submitted %s (submission %d, take %d)", name, intent.submission, intent.take)
         self.defer(
             trigger=LaunchTrigger(

@@ -22,9 +22,10 @@ from seedance_ops.launchers.base import (
 from seedance_ops.launchers.code_archive import unpack
 from seedance_ops.launchers.errors import LaunchError
 from seedance_ops.launchers.local_wrapper import worker_environment
-from seedance_ops.launchers.processes import LAUNCH_VARIABLE, alive, end_all, host_identity, processes_of
+from seedance_ops.launchers.processes import LAUNCH_VARIABLE, end_all, processes_of
 from seedance_ops.launchers.secret_references import resolve
 from seedance_ops.launchers.workspace import Ended, Started, Workspace
+from seedance_ops.process_identity import this_host
 from seedance_ops.whole_file import write_whole
 
 _START_TIMEOUT_S = 60.0
@@ -62,7 +63,7 @@ class LocalLauncher:
         """See ``Launcher.status``. Only the job's own host, in the same boot, may call it lost."""
         workspace = self.workspace(handle.name)
         started, ended, progress = workspace.started(), workspace.ended(), workspace.progress()
-        if started and not ended and self._vanished(started):
+        if started and not ended and _vanished(started):
             ended = workspace.ended() or _lost()  # it may have ended between the two looks
         return LaunchStatus(
             state=_state(started, ended),
@@ -94,9 +95,9 @@ class LocalLauncher:
     def cancel(self, handle: LaunchHandle) -> None:
         """See ``Launcher.cancel``. The wrapper is asked first, so that it can write how the job ended."""
         started = self.workspace(handle.name).started()
-        if started and started.host != host_identity()[0]:
+        if started and started.host != this_host():
             raise LaunchError(f"{handle.name} runs on {started.host}: cancel it there")
-        wrapper = alive(started.pid, started.pid_started_at_s) if started else None
+        wrapper = started.process() if started else None
         if wrapper:
             end_all([wrapper], _CANCEL_GRACE_S)
         end_all(processes_of(handle.name), _CANCEL_GRACE_S)
@@ -137,11 +138,9 @@ class LocalLauncher:
         details = {"folder": str(self._root / name)} | (started.model_dump() if started else {})
         return LaunchHandle(launcher=self.kind, name=name, details=details)
 
-    def _vanished(self, started: Started) -> bool:
-        host, boot_id = host_identity()
-        if started.host != host:
-            return False
-        return started.boot_id != boot_id or alive(started.pid, started.pid_started_at_s) is None
+
+def _vanished(started: Started) -> bool:
+    return started.host == this_host() and not started.is_alive
 
 
 def _referenced(references: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:

@@ -19,9 +19,10 @@ import psutil
 
 from seedance_ops.launchers.base import FailureKind, LaunchSpec, LaunchState
 from seedance_ops.launchers.failures import classify, describe, exit_codes_by_rank
-from seedance_ops.launchers.processes import LAUNCH_VARIABLE, become_subreaper, end_all, host_identity
+from seedance_ops.launchers.processes import LAUNCH_VARIABLE, become_subreaper, end_all
 from seedance_ops.launchers.secret_references import resolve
 from seedance_ops.launchers.workspace import Ended, Started, Workspace
+from seedance_ops.process_identity import ProcessIdentity
 from seedance_ops.training.plan import PLAN_VARIABLE
 from seedance_ops.whole_file import create_whole, write_whole
 
@@ -34,14 +35,7 @@ def main() -> int:
     """Run the job of the folder named on the command line; 0 also when another wrapper has it already."""
     workspace = Workspace(Path(sys.argv[1]))
     spec = LaunchSpec.model_validate_json(workspace.spec.read_text(encoding="utf-8"))
-    host, boot_id = host_identity()
-    me = Started(
-        host=host,
-        boot_id=boot_id,
-        pid=os.getpid(),
-        pid_started_at_s=psutil.Process().create_time(),
-        started_at_s=time.time(),
-    )
+    me = Started(**ProcessIdentity.current().model_dump(), started_at_s=time.time())
     began_s = time.monotonic()
     if not create_whole(workspace.started_file, me.model_dump_json()):
         return 0

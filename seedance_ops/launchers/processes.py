@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import signal
-import socket
-from pathlib import Path
 
 import psutil
 
@@ -16,25 +14,9 @@ LAUNCH_VARIABLE = "SEEDANCE_LAUNCH"
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def host_identity() -> tuple[str, str]:
-    """This host's name and the id of its present boot."""
-    return socket.gethostname(), Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-
-
 def become_subreaper() -> None:
     """Have orphaned grandchildren handed to this process instead of to init."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def alive(pid: int, started_at_s: float) -> psutil.Process | None:
-    """The process, unless it is gone, a zombie, or its pid belongs to another one by now."""
-    try:
-        process = psutil.Process(pid)
-        if abs(process.create_time() - started_at_s) > 1.0 or process.status() == psutil.STATUS_ZOMBIE:
-            return None
-    except psutil.NoSuchProcess:
-        return None
-    return process
 
 
 def processes_of(name: str) -> list[psutil.Process]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from seedance_ops.launchers.processes import alive
+from seedance_ops.launchers.local import LocalLauncher
 from seedance_ops.launchers.workspace import Progress, Workspace
 from seedance_ops.training.plan import LaunchPlan
 
@@ -29,7 +29,7 @@ def running_launches(root: Path, job: str, run_id: str) -> list[RunningLaunch]:
     for folder in root.glob("*"):
         workspace = Workspace(folder)
         started = workspace.started()
-        if started is None or workspace.ended() or not alive(started.pid, started.pid_started_at_s):
+        if started is None or not _lives(workspace):
             continue
         try:
             plan = LaunchPlan.read(workspace.plan)
@@ -42,3 +42,18 @@ def running_launches(root: Path, job: str, run_id: str) -> list[RunningLaunch]:
                 )
             )
     return found
+
+
+def cancel_all(root: Path) -> list[str]:
+    """Cancel every living launch below ``root``, whatever run it belongs to; returns their names."""
+    launcher = LocalLauncher(root)
+    names = [folder.name for folder in root.glob("*") if _lives(Workspace(folder))]
+    for name in names:
+        if handle := launcher.find(name):
+            launcher.cancel(handle)
+    return names
+
+
+def _lives(workspace: Workspace) -> bool:
+    started = workspace.started()
+    return bool(started and not workspace.ended() and started.is_alive)

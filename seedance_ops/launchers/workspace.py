@@ -14,19 +14,16 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from seedance_ops.launchers.base import FailureKind, LaunchState
+from seedance_ops.process_identity import ProcessIdentity
 from seedance_ops.strict_model import StrictModel
 from seedance_ops.training.failure import LAST_WORD_FILES, LastWord
 
 Model = TypeVar("Model", bound=StrictModel)
 
 
-class Started(StrictModel):
-    """``started.json``: which process is the job. Created by the wrapper, once."""
+class Started(ProcessIdentity):
+    """``started.json``: which process is the job, and since when. Created by the wrapper, once."""
 
-    host: str
-    boot_id: str
-    pid: int
-    pid_started_at_s: float
     started_at_s: float
 
 

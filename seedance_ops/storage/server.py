@@ -25,6 +25,7 @@ from pathlib import Path
 import psutil
 from pydantic import ValidationError
 
+from seedance_ops.process_identity import ProcessIdentity
 from seedance_ops.strict_model import StrictModel
 from seedance_ops.whole_file import write_whole
 
@@ -44,8 +45,13 @@ class StoreRecord(StrictModel):
     access_key: str
     secret_key: str
     ports: dict[str, int]
-    pid: int | None = None
-    pid_started_at_s: float | None = None
+    server: ProcessIdentity | None = None
+    """The running server; none once it was stopped."""
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id."""
+        return self.server.pid if self.server else None
 
     @property
     def endpoint_url(self) -> str:
@@ -63,14 +69,7 @@ class StoreRecord(StrictModel):
 
     def process(self) -> psutil.Process | None:
         """The server's process, unless it is gone or its pid now belongs to another program."""
-        if self.pid is None:
-            return None
-        try:
-            process = psutil.Process(self.pid)
-            same = abs(process.create_time() - (self.pid_started_at_s or 0.0)) < 1.0
-            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
-        except psutil.NoSuchProcess:
-            return None
+        return self.server.process() if self.server else None
 
 
 class EmbeddedStore:
@@ -109,7 +108,7 @@ class EmbeddedStore:
             if record is None or process is None:
                 return False
             _stop(process)
-            self._write(record.model_copy(update={"pid": None, "pid_started_at_s": None}))
+            self._write(record.model_copy(update={"server": None}))
             return True
 
     def running(self) -> StoreRecord | None:
@@ -143,9 +142,7 @@ class EmbeddedStore:
                 cwd=self._home,
                 start_new_session=True,
             )
-        started = record.model_copy(
-            update={"pid": child.pid, "pid_started_at_s": psutil.Process(child.pid).create_time()}
-        )
+        started = record.model_copy(update={"server": ProcessIdentity.of(child.pid)})
         self._write(started)
         return started
 

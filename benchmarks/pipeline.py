@@ -25,7 +25,7 @@ from rich.table import Table
 
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.launchers.workspace import Workspace
-from seedance_ops.orchestration.client import AirflowClient
+from seedance_ops.orchestration.client import AirflowClient, run_id_now
 from seedance_ops.orchestration.embedded.components import EmbeddedAirflow
 from seedance_ops.orchestration.embedded.settings import USER, keys_of
 
@@ -106,7 +106,8 @@ def run(client: AirflowClient, dag_id: str) -> tuple[float, float]:
         time.sleep(0.5)
     client.pause(dag_id, paused=False)
     began_s = time.time()
-    run_id = client.trigger(dag_id, {})
+    run_id = run_id_now()
+    client.trigger(dag_id, run_id, {})
     while (state := client.run_state(dag_id, run_id)) not in ("success", "failed"):
         time.sleep(1)
     tasks = client.task_instances(dag_id, run_id)

@@ -14,7 +14,7 @@ from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.launchers.record import LaunchRecord
 from seedance_ops.launchers.running import RunningLaunch, running_launches
-from seedance_ops.orchestration.client import AirflowClient
+from seedance_ops.orchestration.client import AirflowClient, run_id_now
 from seedance_ops.orchestration.embedded.components import EmbeddedAirflow
 from seedance_ops.orchestration.embedded.settings import USER, bundle_folder, keys_of
 from seedance_ops.orchestration.job_files import JobFiles
@@ -52,6 +52,12 @@ class AirflowUnderTest:
         wanted = JobFiles(self.project, bundle_folder(self.home)).stub(file)
         until(lambda: self.client.source(name) == wanted, 90)
         self.client.pause(name, paused=False)
+
+    def trigger(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
+        """Start a run; returns its id."""
+        run_id = run_id_now()
+        self.client.trigger(dag_id, run_id, conf or {})
+        return run_id
 
     def wait(self, dag_id: str, run_id: str, timeout_s: float = 240) -> str:
         """The run's final state."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.launchers.factory import launches_folder
 from seedance_ops.launchers.local import LocalLauncher
 from seedance_ops.launchers.running import RunningLaunch, running_launches
-from seedance_ops.orchestration.client import AirflowClient, AirflowRefused
+from seedance_ops.orchestration.client import AirflowAway, AirflowClient, AirflowRefused, run_id_now
 from seedance_ops.orchestration.embedded.components import EmbeddedAirflow, EmbeddedAirflowError, running
 from seedance_ops.orchestration.embedded.settings import USER, bundle_folder, keys_of
 from seedance_ops.orchestration.job_files import JobFiles
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 SUCCEEDED, FAILED, INTERRUPTED = 0, 1, 130
 _PARSE_TIMEOUT_S = 120.0
 _CANCEL_TIMEOUT_S = 60.0
+_AWAY_TIMEOUT_S = 90.0
 _POLL_S = 1.0
 
 
@@ -73,16 +75,18 @@ class RunSession:
         was_paused = client.is_paused(dag_id)
         if was_paused:
             client.pause(dag_id, paused=False)
-        run_id = client.trigger(dag_id, conf)
+        run_id = run_id_now()
         try:
+            client.trigger(dag_id, run_id, conf)
             state = self._watch(client, dag_id, run_id, interactive=interactive)
-        except KeyboardInterrupt:
+        except BaseException:
             with _ignoring_interrupts():
                 self._cancel(client, dag_id, run_id)
             raise
         finally:
             if was_paused:
-                client.pause(dag_id, paused=True)
+                with contextlib.suppress(AirflowRefused):
+                    client.pause(dag_id, paused=True)
         self._print_result(client, run_id)
         return SUCCEEDED if state == "success" else FAILED
 
@@ -107,18 +111,26 @@ class RunSession:
 
     def _watch(self, client: AirflowClient, dag_id: str, run_id: str, *, interactive: bool) -> str:
         view = RunView(self._job, run_id)
+        answered_s = time.monotonic()
         with Live(console=self._console, auto_refresh=False, transient=False) as live:
             while True:
-                state = client.run_state(dag_id, run_id)
-                snapshot = Snapshot(client.task_instances(dag_id, run_id), self._launches(run_id))
+                if self._own:
+                    self._own.watch()
+                try:
+                    state = client.run_state(dag_id, run_id)
+                    snapshot = Snapshot(client.task_instances(dag_id, run_id), self._launches(run_id))
+                    answered_s = time.monotonic()
+                except AirflowAway:
+                    if time.monotonic() - answered_s > _AWAY_TIMEOUT_S:
+                        raise
+                    time.sleep(_POLL_S)
+                    continue
                 if interactive:
                     live.update(view.render(snapshot), refresh=True)
                 elif line := view.news(snapshot):
                     self._console.print(line, highlight=False)
                 if state in ("success", "failed"):
                     return state
-                if self._own:
-                    self._own.watch()
                 time.sleep(_POLL_S)
 
     def _launches(self, run_id: str) -> list[RunningLaunch]:
@@ -127,19 +139,28 @@ class RunSession:
     def _cancel(self, client: AirflowClient, dag_id: str, run_id: str) -> None:
         """Fail the run, so that Airflow cancels its jobs, and then make sure that none is left."""
         self._console.print("cancelling …")
-        client.fail_run(dag_id, run_id)
-        deadline = time.monotonic() + _CANCEL_TIMEOUT_S
-        unfinished = True
-        while unfinished and time.monotonic() < deadline:
-            tasks = client.task_instances(dag_id, run_id)
-            active = any(task["state"] in ("running", "deferred", "queued") for task in tasks)
-            unfinished = active or bool(self._launches(run_id))
-            time.sleep(_POLL_S / 2)
+        try:
+            client.fail_run(dag_id, run_id)
+            self._wait_until_ended(client, dag_id, run_id)
+        except AirflowRefused as error:
+            self._console.print(f"warning: {error}", style="yellow", highlight=False)
         launcher = LocalLauncher(launches_folder())
         for launch in self._launches(run_id):
             if handle := launcher.find(launch.name):
                 launcher.cancel(handle)
-        self._console.print("cancelled: no job of this run is left")
+        left = [launch.name for launch in self._launches(run_id)]
+        self._console.print(
+            f"still alive: {', '.join(left)}" if left else "cancelled: no job of this run is left"
+        )
+
+    def _wait_until_ended(self, client: AirflowClient, dag_id: str, run_id: str) -> None:
+        deadline = time.monotonic() + _CANCEL_TIMEOUT_S
+        while time.monotonic() < deadline:
+            tasks = client.task_instances(dag_id, run_id)
+            active = any(task["state"] in ("running", "deferred", "queued") for task in tasks)
+            if not active and not self._launches(run_id):
+                return
+            time.sleep(_POLL_S / 2)
 
     def _print_result(self, client: AirflowClient, run_id: str) -> None:
         from seedance_ops.cli.result import print_result

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from seedance_ops.cost.catalogue import Price
 from seedance_ops.jobs.profiles import LauncherProfile
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.strict_model import StrictModel
@@ -45,6 +46,8 @@ class RunManifest(StrictModel):
     runs: tuple[PlannedRun, ...]
     profiles: dict[str, LauncherProfile]
     """Launcher profile by variant, as it stood when the run was planned."""
+    prices: dict[str, Price] = {}
+    """By variant, as the catalogue had them when the run was planned."""
     code: dict[str, CodeVersion] = {}
     """By variant; none where an image holds the code."""
     overrides: dict[str, str | int | float | bool | None] = {}

@@ -50,6 +50,10 @@ class RunStore:
         """Read a document; raises ``ObjectMissing`` where its stage has not run."""
         return model.model_validate_json(self.objects.get(f"{RESERVED}/{name}"))
 
+    def forget(self, *names: str) -> None:
+        """Delete documents, texts or tables; one that is not there is no error."""
+        self.objects.delete(*(f"{RESERVED}/{name}" for name in names))
+
     def manifest(self) -> RunManifest:
         """What ``plan`` wrote."""
         return self.read("manifest.json", RunManifest)

@@ -84,7 +84,7 @@ def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> No
         **common,
     ).expand_kwargs(plan.output)
     collect = CollectOperator(task_id="collect", trigger_rule=TriggerRule.ALL_DONE, **common)
-    cost = CostOperator(task_id="cost", project=project, **common)
+    cost = CostOperator(task_id="cost", **common)
     statistics = StatisticsOperator(task_id="statistics", **common)
     gate = QualityGateOperator(task_id="quality_gate", **common)
     report = ReportOperator(task_id="report", trigger_rule=TriggerRule.ALL_DONE, **common)

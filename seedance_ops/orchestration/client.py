@@ -10,13 +10,24 @@ import httpx
 
 from seedance_ops.orchestration.report_path import report_path
 
+_SIGN_IN = "/auth/token"
+
 
 class AirflowRefused(RuntimeError):  # noqa: N818 - an answer, not a fault
     """Airflow answered with an error; the message holds its own words."""
 
 
+def run_id_now() -> str:
+    """A fresh run id in Airflow's own form for runs that a person starts."""
+    return f"manual__{datetime.now(UTC).isoformat()}"
+
+
+class AirflowAway(AirflowRefused):
+    """Airflow did not answer: it may be restarting."""
+
+
 class AirflowClient:
-    """A signed-in session with one Airflow.
+    """A signed-in session with one Airflow; signs in again when its token has expired.
 
     Args:
         url: Its base URL.
@@ -26,8 +37,8 @@ class AirflowClient:
 
     def __init__(self, url: str, user: str, password: str) -> None:
         self._http = httpx.Client(base_url=url, timeout=30)
-        token = self._call("POST", "/auth/token", json={"username": user, "password": password})
-        self._http.headers["Authorization"] = f"Bearer {token['access_token']}"
+        self._credentials = {"username": user, "password": password}
+        self._sign_in()
 
     @property
     def authorization(self) -> dict[str, str]:
@@ -36,7 +47,7 @@ class AirflowClient:
 
     def source(self, dag_id: str) -> str | None:
         """The stub that Airflow has parsed for a DAG; None where it knows none."""
-        answer = self._http.get(f"/api/v2/dagSources/{dag_id}", headers={"Accept": "application/json"})
+        answer = self._send("GET", f"/api/v2/dagSources/{dag_id}", headers={"Accept": "application/json"})
         return str(answer.json()["content"]) if answer.is_success else None
 
     def import_error(self, source: str) -> str | None:
@@ -52,10 +63,10 @@ class AirflowClient:
         """Hold or release the DAG."""
         self._call("PATCH", f"/api/v2/dags/{dag_id}", json={"is_paused": paused})
 
-    def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
-        """Start a run; returns its id."""
-        body = {"logical_date": datetime.now(UTC).isoformat(), "conf": dict(conf)}
-        return str(self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", json=body)["dag_run_id"])
+    def trigger(self, dag_id: str, run_id: str, conf: Mapping[str, Any]) -> None:
+        """Start a run under a given id."""
+        body = {"dag_run_id": run_id, "logical_date": datetime.now(UTC).isoformat(), "conf": dict(conf)}
+        self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", json=body)
 
     def run_state(self, dag_id: str, run_id: str) -> str:
         """``queued``, ``running``, ``success`` or ``failed``."""
@@ -77,7 +88,7 @@ class AirflowClient:
 
     def report(self, dag_id: str, run_id: str, form: Literal["html", "json"]) -> str | None:
         """A run's report; None where it has none."""
-        answer = self._http.get(report_path(dag_id, run_id), params={"form": form})
+        answer = self._send("GET", report_path(dag_id, run_id), params={"form": form})
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
         if answer.is_error:
@@ -85,7 +96,21 @@ class AirflowClient:
         return answer.text
 
     def _call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        answer = self._http.request(method, path, **request)
+        answer = self._send(method, path, **request)
         if answer.is_error:
             raise AirflowRefused(f"{method} {path}: {answer.status_code} {answer.text[:500]}")
         return dict(answer.json()) if answer.content else {}
+
+    def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
+        try:
+            answer = self._http.request(method, path, **request)
+            if answer.status_code == httpx.codes.UNAUTHORIZED and path != _SIGN_IN:
+                self._sign_in()
+                answer = self._http.request(method, path, **request)
+        except httpx.TransportError as error:
+            raise AirflowAway(f"Airflow at {self._http.base_url} does not answer: {error}") from error
+        return answer
+
+    def _sign_in(self) -> None:
+        token = self._call("POST", _SIGN_IN, json=self._credentials)
+        self._http.headers["Authorization"] = f"Bearer {token['access_token']}"

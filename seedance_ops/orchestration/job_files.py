@@ -11,7 +11,7 @@ from seedance_ops.jobs.errors import JobErrors
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.source_text import check_text
 from seedance_ops.jobs.yaml_nodes import parse_yaml
-from seedance_ops.orchestration.stub import duplicate_stub, stub_of
+from seedance_ops.orchestration.stub import duplicate_stub, stub_of, unreadable_stub
 from seedance_ops.whole_file import write_whole
 
 BUNDLE_NAME = "jobs"
@@ -45,7 +45,12 @@ class JobFiles:
         first_of: dict[str, Path] = {}
         stubs: dict[str, str] = {}
         for file in (*self._project.job_files(), *self._watched()):
-            text = _read(file)
+            try:
+                text = _read(file)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                stubs[self._stub_name(file)] = unreadable_stub(source=self._source(file), reason=reason)
+                continue
             name = self._job_name(file, text)
             other = first_of.setdefault(name, file) if name else file
             stubs[self._stub_name(file)] = (

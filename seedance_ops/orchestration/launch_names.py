@@ -1,8 +1,6 @@
-"""The names of launches, from what stays the same between tries."""
+"""The names of launches, from what stays the same between tries, and where a run keeps the list of them."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from seedance_ops.jobs.identity import launch_name
 from seedance_ops.jobs.manifest import RESERVED, RunManifest
@@ -24,12 +22,14 @@ def name_of(manifest: RunManifest, intent: Intent) -> str:
     )
 
 
-def announce(run: RunStore, name: str) -> None:
-    """Leave a launch's name beside the run, before it is submitted, so that a teardown can find it."""
-    run.objects.put(f"{_INTENTS}/{name}", b"")
+def announce(run: RunStore, name: str, intent: Intent) -> None:
+    """Leave what is about to be launched beside the run, so that a teardown can find it."""
+    run.objects.put(f"{_INTENTS}/{name}", intent.model_dump_json().encode())
 
 
-def names_of_run(run: RunStore, manifest: RunManifest) -> Iterator[str]:
-    """Every name that this run may have launched under."""
-    assert manifest.job is not None
-    yield from (key.rpartition("/")[2] for key in run.objects.list(f"{_INTENTS}/"))
+def announced(run: RunStore) -> dict[str, Intent]:
+    """Everything that this run may have launched, by name."""
+    return {
+        key.rpartition("/")[2]: Intent.model_validate_json(run.objects.get(key))
+        for key in run.objects.list(f"{_INTENTS}/")
+    }

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
-from seedance_ops.launchers.base import CodeArchive, Launcher, LaunchHandle, LaunchSpec
+from seedance_ops.launchers.base import CodeArchive, Launcher, LaunchHandle, LaunchSpec, LaunchStatus
 from seedance_ops.launchers.record import LaunchRecord
 from seedance_ops.orchestration.submissions import Intent
 from seedance_ops.training.config import BatchConfig, StopCondition
 from seedance_ops.training.plan import LaunchPlan
 
+_RECORDED = {
+    *("state", "reason", "failure", "exit_codes"),
+    *("submitted_at_s", "started_at_s", "ended_at_s"),
+    *("mean_cpu_utilisation", "peak_memory_bytes"),
+}
 _LOG_BYTES_KEPT = 4 * 1024 * 1024
 
 
@@ -45,6 +50,27 @@ def spec_of(run: RunStore, manifest: RunManifest, intent: Intent, name: str) -> 
             storage=run.training(intent.variant, intent.seed, intent.take),
             stamp=run.stamp(),
         ),
+    )
+
+
+def record_of(manifest: RunManifest, intent: Intent, name: str, status: LaunchStatus) -> LaunchRecord:
+    """What cost and report need of one submission."""
+    resolved = manifest.job.resolve(intent.variant)
+    orders = {(planned.variant, planned.seed): planned.order for planned in manifest.runs}
+    return LaunchRecord(
+        name=name,
+        launcher=manifest.profiles[intent.variant].kind,
+        job=manifest.job.metadata.name,
+        run_id=manifest.run_id,
+        variant=intent.variant,
+        seed=intent.seed,
+        take=intent.take,
+        submission=intent.submission,
+        order=orders[intent.variant, intent.seed],
+        num_nodes=resolved.num_nodes,
+        processes_per_node=resolved.processes_per_node,
+        accelerator=resolved.resources.accelerator,
+        **status.model_dump(include=_RECORDED),
     )
 
 

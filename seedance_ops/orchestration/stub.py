@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _TEMPLATE = '''\
-"""Airflow DAG of the job {source}: made from the YAML below, which is what to edit."""
+"""The Airflow DAG of a job, made from the YAML below. Edit the YAML file, not this."""
 
 from seedance_ops.orchestration.build import build_dag
 
@@ -17,12 +17,12 @@ JOB = {job}
 dag = build_dag(JOB, source={source!r}, project={project!r}{arguments})
 '''
 
-_DUPLICATE = '''\
-"""Airflow DAG of the job {source}: refused, because another file has a job of the same name."""
+_REFUSED = '''\
+"""The Airflow DAG of a job file that is refused."""
 
 from seedance_ops.jobs.errors import JobError, JobErrors
 
-raise JobErrors([JobError("two jobs of one name", path="metadata.name", suggestion={suggestion!r})])
+raise JobErrors([JobError({message!r}, path={path!r}, suggestion={suggestion!r})])
 '''
 
 
@@ -43,7 +43,18 @@ def stub_of(text: str, *, source: str, project: str, defaults: Mapping[str, str]
 
 def duplicate_stub(*, source: str, other: str) -> str:
     """The stub of a file whose job name another file has too: an import error that names both."""
-    return _DUPLICATE.format(source=source, suggestion=f"rename it in {source}; the other stands in {other}")
+    return _REFUSED.format(
+        message="two jobs of one name",
+        path="metadata.name",
+        suggestion=f"rename it in {source}; the other stands in {other}",
+    )
+
+
+def unreadable_stub(*, source: str, reason: str) -> str:
+    """The stub of a file that cannot be read: an import error of its own, so that it hides no other."""
+    return _REFUSED.format(
+        message=f"{source} cannot be read: {reason}", path="", suggestion="mend or delete the file"
+    )
 
 
 def _literal(text: str) -> str:

@@ -18,6 +18,8 @@ class Intent(StrictModel):
     take: int = 1
     submission: int = 1
     preemptions: int = 0
+    reattached: bool = False
+    """Whether this try found the submission made already."""
     outcome: LaunchState | None = None
     """None from before the submission until its end has been recorded."""
 
@@ -28,7 +30,12 @@ class Intent(StrictModel):
     def after_preemption(self) -> Intent:
         """The submission that follows when the cluster took the job's resources away."""
         return self.model_copy(
-            update={"submission": self.submission + 1, "preemptions": self.preemptions + 1, "outcome": None}
+            update={
+                "submission": self.submission + 1,
+                "preemptions": self.preemptions + 1,
+                "reattached": False,
+                "outcome": None,
+            }
         )
 
     def concerns(self, other: Intent) -> bool:
@@ -51,7 +58,7 @@ def next_intent(wanted: Intent, remembered: Intent | None, records: Iterable[Lau
     if remembered is not None and remembered.concerns(wanted):
         last, outcome = remembered, remembered.outcome
         if outcome is None:
-            return remembered
+            return remembered.model_copy(update={"reattached": True})
     else:
         newest = max(records, key=lambda record: record.submission, default=None)
         if newest is None:

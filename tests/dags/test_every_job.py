@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,13 +12,15 @@ import pytest
 
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.run_store import RunStore
-from seedance_ops.orchestration.embedded.settings import environment
+from seedance_ops.orchestration.embedded.settings import bundle_folder, environment
+from seedance_ops.orchestration.job_files import JobFiles
 from seedance_ops.storage.config import StorageLocation
 from seedance_ops.storage.server import StoreRecord
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PROJECT = ProjectContext(CHECKOUT)
 JOBS = PROJECT.job_files()
+BREAKS = CHECKOUT / "tests/dags/jobs/one_variant_breaks.yaml"
 HEAVY = ("torch", "great_expectations", "boto3", "botocore", "pandas", "scipy", "pyarrow", "matplotlib")
 
 PARSE = """
@@ -44,6 +45,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, store_server: StoreRecord) ->
     """The environment of a prepared Airflow home."""
     folder = tmp_path_factory.mktemp("airflow-home")
     variables = environment(folder, CHECKOUT, ("127.0.0.1", 1), store_server.environment())
+    JobFiles(PROJECT, bundle_folder(folder)).watch(BREAKS)
     subprocess.run(
         [sys.executable, "-m", "seedance_ops.orchestration.embedded.prepare", str(CHECKOUT)],
         env=variables,
@@ -76,23 +78,33 @@ def test_parsing_imports_nothing_heavy_and_gives_the_documented_shape(
     assert dag["pool"] == "seedance-local"
 
 
-def test_every_job_runs_to_its_report(home: dict[str, str], store_server: StoreRecord) -> None:
+@pytest.fixture(scope="module")
+def runs(home: dict[str, str], store_server: StoreRecord) -> list[dict[str, Any]]:
+    """Every shipped job, and one of which a variant breaks, run to the end in one process."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.dags.run_shrunk", str(CHECKOUT), *map(str, JOBS)],
+        [sys.executable, "-m", "tests.dags.run_shrunk", str(CHECKOUT), *map(str, [*JOBS, BREAKS])],
         env=home | {"PYTHONPATH": str(CHECKOUT)},
         cwd=CHECKOUT,
         capture_output=True,
         text=True,
         check=False,
     )
-    runs = last_lines(done)
-    assert {run["dag_id"]: run["state"] for run in runs} == {run["dag_id"]: "success" for run in runs}
-    assert len(runs) == len(JOBS)
-    os.environ.update(store_server.environment())
-    base = StorageLocation(
+    assert store_server.secret_key not in done.stdout + done.stderr
+    return last_lines(done)
+
+
+@pytest.fixture
+def base(store_server: StoreRecord, store_environment: dict[str, str]) -> StorageLocation:
+    """Where the runs of ``runs`` are kept."""
+    return StorageLocation(
         uri="s3://seedance/runs", endpoint_url=store_server.endpoint_url, region="us-east-1"
     )
-    for run in runs:
+
+
+def test_every_job_runs_to_its_report(runs: list[dict[str, Any]], base: StorageLocation) -> None:
+    assert {run["dag_id"]: run["state"] for run in runs} == {run["dag_id"]: "success" for run in runs}
+    assert len(runs) == len(JOBS) + 1
+    for run in runs[:-1]:
         stored = RunStore(base, run["dag_id"], run["run_id"])
         report = json.loads(stored.text("report.json"))
         assert len(stored.frame("runs")) == 4
@@ -100,7 +112,19 @@ def test_every_job_runs_to_its_report(home: dict[str, str], store_server: StoreR
         outcomes = {verdict["outcome"] for verdict in json.loads(stored.text("gates.json"))["verdicts"]}
         assert outcomes == {"not_judgeable"}
         assert report["stamp"]["job_hash"] == stored.manifest().job_hash
-        secret = store_server.secret_key
-        assert secret not in done.stdout + done.stderr + stored.text("report.html") + stored.text(
-            "report.json"
-        )
+
+
+def test_a_broken_variant_fails_alone_and_the_report_says_what_is_missing(
+    runs: list[dict[str, Any]], base: StorageLocation
+) -> None:
+    run = runs[-1]
+    trainings = [state for task, state in run["tasks"].items() if task.startswith("train[")]
+    assert sorted(trainings) == ["failed"] * 3 + ["success"] * 6
+    stored = RunStore(base, run["dag_id"], run["run_id"])
+    report = json.loads(stored.text("report.json"))
+    verdicts = {verdict["variant"]: verdict["outcome"] for verdict in report["verdicts"]}
+    assert verdicts == {"sound": "accepted", "broken": "not_judgeable"}
+    assert {(gone["variant"], gone["seed"]) for gone in report["missing"]} == {
+        ("broken", s) for s in range(3)
+    }
+    assert all("exit code" in gone["reason"] for gone in report["missing"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from seedance_ops.launchers.factory import launches_folder
-from seedance_ops.launchers.running import running_launches
+from seedance_ops.launchers.processes import processes_of
 from tests.airflow_under_test import CHECKOUT, until
 
 
@@ -52,5 +52,7 @@ def test_ctrl_c_cancels_the_launched_job_and_leaves_no_process(tmp_path: Path) -
 
     assert process.returncode == 130, output
     assert "no job of this run is left" in output
-    assert running_launches(launches, "char-gpt", "") == []
+    names = [folder.name for folder in launches.glob("*-*")]
+    assert names
+    assert [process for name in names for process in processes_of(name)] == []
     assert processes_of_home(home) == []

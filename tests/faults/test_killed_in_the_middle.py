@@ -43,7 +43,7 @@ params: [variants.topk.gradient_compression.k_ratio]
 
 def start(airflow: AirflowUnderTest, name: str) -> tuple[str, str]:
     airflow.add_job(name, JOB.format(name=name, steps=STEPS))
-    return name, airflow.client.trigger(name, {})
+    return name, airflow.trigger(name)
 
 
 def reach_step(airflow: AirflowUnderTest, dag_id: str, run_id: str, step: int) -> str:
@@ -117,7 +117,7 @@ K_RATIO = "variants.topk.gradient_compression.k_ratio"
 def run_id(airflow: AirflowUnderTest) -> str:
     """A run with a value from the form, whose triggerer was killed in the middle, after its end."""
     airflow.add_job(DAG_ID, JOB.format(name=DAG_ID, steps=STEPS))
-    run_id = airflow.client.trigger(DAG_ID, {K_RATIO: 0.5})
+    run_id = airflow.trigger(DAG_ID, {K_RATIO: 0.5})
     reach_step(airflow, DAG_ID, run_id, 5)
     triggerer = next(
         process
@@ -143,7 +143,7 @@ def test_a_value_from_the_form_changes_this_run_alone(airflow: AirflowUnderTest,
     assert manifest.overrides == {K_RATIO: 0.5}
     assert manifest.job.resolve("topk").compression.k_ratio == 0.5
     with pytest.raises(Exception, match="k_ratio"):
-        airflow.client.trigger(DAG_ID, {K_RATIO: 1.5})
+        airflow.trigger(DAG_ID, {K_RATIO: 1.5})
 
 
 def test_the_report_is_read_by_who_may_and_runs_nothing_foreign(

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,12 +18,16 @@ import httpx
 import psutil
 
 from seedance_ops.jobs.project import ProjectContext
+from seedance_ops.launchers.factory import launches_folder
+from seedance_ops.launchers.processes import end_all
+from seedance_ops.launchers.running import cancel_all
 from seedance_ops.orchestration.embedded.settings import environment
+from seedance_ops.process_identity import ProcessIdentity
 from seedance_ops.storage.server import EmbeddedStore
-from seedance_ops.strict_model import StrictModel
 from seedance_ops.whole_file import write_whole
 
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
+_MARK = "SEEDANCE_EMBEDDED_AIRFLOW"
 _STOP_TIMEOUT_S = 15.0
 _READY_TIMEOUT_S = 180.0
 
@@ -32,11 +36,9 @@ class EmbeddedAirflowError(RuntimeError):
     """The embedded Airflow could not be prepared or started; the message names its log."""
 
 
-class RunningAirflow(StrictModel):
+class RunningAirflow(ProcessIdentity):
     """``embedded-airflow.json``: which process supervises the home's Airflow, and where it answers."""
 
-    pid: int
-    pid_started_at_s: float
     port: int
 
     @property
@@ -49,10 +51,9 @@ def running(home: Path) -> RunningAirflow | None:
     """The Airflow that some process runs in this home, or None."""
     try:
         record = RunningAirflow.model_validate_json(_record_file(home).read_text(encoding="utf-8"))
-        process = psutil.Process(record.pid)
-    except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
+    except (FileNotFoundError, ValueError):
         return None
-    return record if abs(process.create_time() - record.pid_started_at_s) < 1.0 else None
+    return record if record.is_alive else None
 
 
 class EmbeddedAirflow:
@@ -75,7 +76,7 @@ class EmbeddedAirflow:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._environment: dict[str, str] = {}
         self._store = None if _store_is_configured() else EmbeddedStore(home / "object-store")
-        self._lock_file: int | None = None
+        self._claimed = False
 
     @property
     def store(self) -> EmbeddedStore | None:
@@ -89,6 +90,7 @@ class EmbeddedAirflow:
             EmbeddedAirflowError: Another process has this home, the port is taken, or a component died.
         """
         self._claim()
+        self._end_leftovers()
         port = self._port or _free_port()
         if not _is_free(port):
             raise EmbeddedAirflowError(f"port {port} is taken; stop what listens there, or choose --port")
@@ -96,12 +98,13 @@ class EmbeddedAirflow:
         if self._store:
             tell("object store")
             store = self._store.up().environment()
-        self._environment = environment(self._home, self._project.root, (self._host, port), store)
+        address = (self._host, port)
+        self._environment = environment(self._home, self._project.root, address, store) | self._mark
         self._prepare(tell)
         tell("Airflow")
         for component in COMPONENTS:
             self._launch(component)
-        record = RunningAirflow(pid=os.getpid(), pid_started_at_s=psutil.Process().create_time(), port=port)
+        record = RunningAirflow(**ProcessIdentity.current().model_dump(), port=port)
         self._wait_until_ready(record)
         write_whole(_record_file(self._home), record.model_dump_json())
         return record
@@ -115,7 +118,12 @@ class EmbeddedAirflow:
                 self._launch(component)
 
     def stop(self) -> None:
-        """Stop every component and the embedded store; no process is left behind."""
+        """Stop every component, every launched job and the embedded store; no process is left behind.
+
+        A no-op where another process has this home: its Airflow and its store are not ours to stop.
+        """
+        if not self._claimed:
+            return
         _record_file(self._home).unlink(missing_ok=True)
         for child in self._children.values():
             _signal_group(child, signal.SIGTERM)
@@ -127,18 +135,30 @@ class EmbeddedAirflow:
                 _signal_group(child, signal.SIGKILL)
                 child.wait()
             _signal_group(child, signal.SIGKILL)  # what a component forked and left
-        if self._store:
+        cancel_all(launches_folder({"AIRFLOW_HOME": str(self._home)}))
+        if self._store and self._environment:
             self._store.down()
 
     def _claim(self) -> None:
         self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock_file = os.open(self._home / ".embedded-airflow.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(self._home / ".embedded-airflow.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held until this process ends
         except BlockingIOError:
             raise EmbeddedAirflowError(
                 f"another process runs, or is starting, Airflow in {self._home}"
             ) from None
+        self._claimed = True
+
+    @property
+    def _mark(self) -> dict[str, str]:
+        """What tells this home's components from any other process."""
+        return {_MARK: str(self._home)}
+
+    def _end_leftovers(self) -> None:
+        """End the components of a supervisor that was killed: two schedulers on one home would race."""
+        left = [process for process in psutil.process_iter() if _carries(process, self._mark)]
+        end_all(left, _STOP_TIMEOUT_S)
 
     def _prepare(self, tell: Callable[[str], None]) -> None:
         """Migrate and size pools, unless this very version and catalogue have been prepared already."""
@@ -202,6 +222,13 @@ class EmbeddedAirflow:
         folder = self._home / "logs" / "components"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{component}.log"
+
+
+def _carries(process: psutil.Process, mark: Mapping[str, str]) -> bool:
+    try:
+        return mark.items() <= process.environ().items()
+    except psutil.Error:
+        return False
 
 
 def _store_is_configured() -> bool:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 from airflow.sdk import Context
 
-from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.orchestration.operators.stage import StageOperator
+
+_DERIVED = (
+    "tables/runs.parquet",
+    "tables/costs.parquet",
+    "statistics.json",
+    "gates.json",
+    "report.json",
+    "report.html",
+)
+"""What this pass will write anew: a cleared run must not be judged by what an earlier pass left."""
 
 
 class CollectOperator(StageOperator):
@@ -21,6 +27,7 @@ class CollectOperator(StageOperator):
         from seedance_ops.reporting.run_table import assemble
 
         run = self.run_store(context)
+        run.forget(*_DERIVED)
         manifest = run.manifest()
         tables = read_run_tables(run, manifest)
         tables.write(run)
@@ -35,28 +42,14 @@ class CollectOperator(StageOperator):
 
 
 class CostOperator(StageOperator):
-    """Price every run from the catalogue.
-
-    Args:
-        project: The project's root on this machine.
-    """
-
-    def __init__(self, *, project: str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.project = project
+    """Price every run by the prices that were fixed when it was planned."""
 
     def execute(self, context: Context) -> None:
         """Write the costs beside the runs."""
-        from seedance_ops.cost.catalogue import load_prices
         from seedance_ops.cost.run_cost import price_runs
 
         run = self.run_store(context)
-        manifest = run.manifest()
-        catalogue = load_prices(ProjectContext(Path(self.project)).prices_file)
-        prices = {
-            variant: catalogue.price(profile.price, variant=variant)
-            for variant, profile in manifest.profiles.items()
-        }
+        prices = run.manifest().prices
         run.write_frame("costs", price_runs(run.frame("runs"), run.frame("launches"), prices))
 
 

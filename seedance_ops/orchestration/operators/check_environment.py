@@ -8,7 +8,6 @@ from typing import Any
 from airflow.sdk import Context
 
 from seedance_ops.jobs.manifest import RunManifest
-from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.provenance import accelerators, stamp_of
 from seedance_ops.orchestration.operators.stage import StageOperator
 
@@ -25,25 +24,15 @@ class CheckEnvironmentOperator(StageOperator):
         self.project = project
 
     def execute(self, context: Context) -> dict[str, str]:
-        """Check prices and accelerators, write the stamp; returns its short form."""
+        """Check accelerators, write the stamp; returns its short form."""
         run = self.run_store(context)
         manifest = run.manifest()
-        _check_prices(manifest, Path(self.project))
         _check_accelerators(manifest)
         stamp = stamp_of(manifest, Path(self.project))
         run.write_stamp(stamp)
         for name, value in stamp.items():
             self.log.info("%s: %s", name, value)
         return {name: stamp[name] for name in ("cluster_id", "git_commit", "job_hash")}
-
-
-def _check_prices(manifest: RunManifest, project: Path) -> None:
-    """Every launcher has a price before anything is spent."""
-    from seedance_ops.cost.catalogue import load_prices
-
-    prices = load_prices(ProjectContext(project).prices_file)
-    for variant, profile in manifest.profiles.items():
-        prices.price(profile.price, variant=variant)
 
 
 def _check_accelerators(manifest: RunManifest) -> None:

@@ -11,10 +11,9 @@ from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.launchers.base import Launcher, LaunchState, LaunchStatus
 from seedance_ops.launchers.factory import launcher_for
-from seedance_ops.launchers.record import LaunchRecord
 from seedance_ops.orchestration.failures import failure_of
 from seedance_ops.orchestration.launch_names import announce, name_of
-from seedance_ops.orchestration.launch_records import records_of, spec_of, write_record
+from seedance_ops.orchestration.launch_records import record_of, records_of, spec_of, write_record
 from seedance_ops.orchestration.operators.stage import StageOperator
 from seedance_ops.orchestration.submissions import Intent, next_intent
 from seedance_ops.orchestration.triggers import LaunchTrigger
@@ -51,29 +50,30 @@ class LaunchTrainingOperator(StageOperator):
         """Submit or re-attach, and defer."""
         run = self.run_store(context)
         manifest = run.manifest()
-        wanted = Intent(variant=self.variant, seed=self.seed, job_hash=manifest.job_hash)
-        stored = context["task_state_store"].get(_STATE_KEY)
-        remembered = Intent.model_validate(stored) if stored else None
-        known = remembered is not None and remembered.concerns(wanted)
-        records = [] if known else records_of(run, self.variant, self.seed)
-        self._submit(context, run, manifest, next_intent(wanted, remembered, records))
+        intent = self._next(context, run, manifest)
+        if intent.reattached and self._was_cancelled(manifest, intent):
+            # Whoever cleared this task cancelled its job, and wants another.
+            self._record(context, run, manifest, intent, self._status(manifest, intent))
+            intent = self._next(context, run, manifest)
+        self._submit(context, run, manifest, intent)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
-        """Record the end; then return, submit anew after a preemption, or raise the failure's own type."""
+        """Record the end; then return, submit anew, or raise the failure's own type.
+
+        Submits anew after a preemption, and where the job that this try re-attached to was being cancelled
+        for the sake of this very try.
+        """
         run = self.run_store(context)
         manifest, done = run.manifest(), Intent.model_validate(event["intent"])
         status = LaunchStatus.model_validate(event["status"])
-        launcher, name = launcher_for(manifest.profiles[self.variant]), name_of(manifest, done)
-        if handle := launcher.find(name):
-            if status.state is LaunchState.LOST:
-                launcher.cancel(handle)  # processes of a lost job may live on, and would disturb the next
-            write_record(run, self._record(manifest, done, name, status), launcher, handle)
-        self._remember(context, done.ended(status.state))
+        self._record(context, run, manifest, done, status)
         if status.state is LaunchState.SUCCEEDED:
             return {"variant": self.variant, "seed": self.seed, "submission": done.submission}
         if status.state is LaunchState.PREEMPTED and done.preemptions < manifest.job.limits.max_preemptions:
             self._submit(context, run, manifest, done.after_preemption())
-        raise failure_of(status, name)
+        if status.state is LaunchState.CANCELLED and done.reattached:
+            self._submit(context, run, manifest, self._next(context, run, manifest))
+        raise failure_of(status, name_of(manifest, done))
 
     def on_kill(self) -> None:
         """Cancel what this process is submitting, if it is killed before it could defer."""
@@ -82,11 +82,18 @@ class LaunchTrainingOperator(StageOperator):
             if handle := launcher.find(name):
                 launcher.cancel(handle)
 
+    def _next(self, context: Context, run: RunStore, manifest: RunManifest) -> Intent:
+        wanted = Intent(variant=self.variant, seed=self.seed, job_hash=manifest.job_hash)
+        stored = context["task_state_store"].get(_STATE_KEY)
+        remembered = Intent.model_validate(stored) if stored else None
+        known = remembered is not None and remembered.concerns(wanted)
+        return next_intent(wanted, remembered, [] if known else records_of(run, self.variant, self.seed))
+
     def _submit(self, context: Context, run: RunStore, manifest: RunManifest, intent: Intent) -> NoReturn:
         name = name_of(manifest, intent)
         launcher = launcher_for(manifest.profiles[self.variant])
         self._remember(context, intent)
-        announce(run, name)
+        announce(run, name, intent)
         self._launching = (launcher, name)
         handle = launcher.submit(spec_of(run, manifest, intent, name))
         self.log.info("Submitted %s (submission %d, take %d)", name, intent.submission, intent.take)
@@ -103,35 +110,25 @@ class LaunchTrainingOperator(StageOperator):
         )
         raise AssertionError("defer does not return")
 
+    def _was_cancelled(self, manifest: RunManifest, intent: Intent) -> bool:
+        return self._status(manifest, intent).state is LaunchState.CANCELLED
+
+    def _status(self, manifest: RunManifest, intent: Intent) -> LaunchStatus:
+        launcher = launcher_for(manifest.profiles[self.variant])
+        handle = launcher.find(name_of(manifest, intent))
+        return launcher.status(handle) if handle else LaunchStatus(state=LaunchState.QUEUED)
+
+    def _record(
+        self, context: Context, run: RunStore, manifest: RunManifest, done: Intent, status: LaunchStatus
+    ) -> None:
+        """Leave the record beside the training's tables, then note in the task's state that it has ended."""
+        launcher, name = launcher_for(manifest.profiles[self.variant]), name_of(manifest, done)
+        if (handle := launcher.find(name)) is None:
+            raise LookupError(f"{name} has ended, but nothing is left of it to record; clear this task")
+        if status.state is LaunchState.LOST:
+            launcher.cancel(handle)  # processes of a lost job may live on, and would disturb the next
+        write_record(run, record_of(manifest, done, name, status), launcher, handle)
+        self._remember(context, done.ended(status.state))
+
     def _remember(self, context: Context, intent: Intent) -> None:
         context["task_state_store"].set(_STATE_KEY, intent.model_dump(mode="json"), retention=NEVER_EXPIRE)
-
-    def _record(self, manifest: RunManifest, done: Intent, name: str, status: LaunchStatus) -> LaunchRecord:
-        resolved = manifest.job.resolve(self.variant)
-        return LaunchRecord(
-            name=name,
-            launcher=manifest.profiles[self.variant].kind,
-            job=manifest.job.metadata.name,
-            run_id=manifest.run_id,
-            variant=self.variant,
-            seed=self.seed,
-            take=done.take,
-            submission=done.submission,
-            order=self.order,
-            num_nodes=resolved.num_nodes,
-            processes_per_node=resolved.processes_per_node,
-            accelerator=resolved.resources.accelerator,
-            **status.model_dump(
-                include={
-                    "state",
-                    "reason",
-                    "failure",
-                    "submitted_at_s",
-                    "started_at_s",
-                    "ended_at_s",
-                    "exit_codes",
-                    "mean_cpu_utilisation",
-                    "peak_memory_bytes",
-                }
-            ),
-        )

@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow.sdk import Context
 
+from seedance_ops.cost.catalogue import load_prices
 from seedance_ops.jobs.catalog import launcher_profile
 from seedance_ops.jobs.identity import job_hash
 from seedance_ops.jobs.manifest import CodeVersion, RunManifest, plan_runs
@@ -20,7 +21,7 @@ from seedance_ops.orchestration.operators.stage import StageOperator
 
 
 class PlanOperator(StageOperator):
-    """Apply the run's params, archive the code, and write the manifest.
+    """Apply the run's params, fix prices and code, and write the manifest.
 
     Args:
         job: The job as its file has it.
@@ -62,6 +63,8 @@ class PlanOperator(StageOperator):
             for variant in variants
             if (version := _archive(variant.workload, Path(self.project), run)) is not None
         }
+        profiles = {variant.name: launcher_profile(variant.launcher, project) for variant in variants}
+        catalogue = load_prices(project.prices_file)
         digest = "-".join(sorted({version.sha256 for version in code.values()})) or None
         return RunManifest(
             job=job,
@@ -69,7 +72,11 @@ class PlanOperator(StageOperator):
             source=self.source,
             run_id=run_id,
             runs=plan_runs(job, run_id),
-            profiles={variant.name: launcher_profile(variant.launcher, project) for variant in variants},
+            profiles=profiles,
+            prices={
+                variant: catalogue.price(profile.price, variant=variant)
+                for variant, profile in profiles.items()
+            },
             code=code,
             overrides=overrides,
             planned_at_s=time.time(),

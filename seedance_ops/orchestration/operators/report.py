@@ -26,15 +26,14 @@ class ReportOperator(StageOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the location of the report's folder, for the page that shows it."""
         from seedance_ops.reporting.report import failed_report, render_html
-        from seedance_ops.storage.errors import ObjectMissing
 
         run = self.run_store(context)
         manifest = run.manifest()
-        try:
+        if problems := self.stages_not_done(context):
+            self.log.warning("Nothing to judge: %s", ", ".join(problems))
+            report = failed_report(manifest, _stamp(run), [f"stage {problem}" for problem in problems])
+        else:
             report = _whole_report(run, manifest)
-        except ObjectMissing as missing:
-            self.log.warning("An earlier stage has not written what the report needs: %s", missing)
-            report = failed_report(manifest, _stamp(run), [str(missing)])
         run.write("report.json", report)
         run.write_text("report.html", render_html(report))
         folder = run.location.child(RESERVED)
@@ -50,13 +49,11 @@ class VerdictOperator(StageOperator):
     def execute(self, context: Context) -> dict[str, str]:
         """Returns each variant's verdict; raises where the job does not accept them."""
         from seedance_ops.quality.results import GateResults, job_accepted
-        from seedance_ops.storage.errors import ObjectMissing
 
+        if problems := self.stages_not_done(context):
+            raise AirflowFailException(f"nothing to judge: {', '.join(problems)}")
         run = self.run_store(context)
-        try:
-            job, results = run.manifest().job, run.read("gates.json", GateResults)
-        except ObjectMissing as missing:
-            raise AirflowFailException(f"nothing to judge: {missing}") from None
+        job, results = run.manifest().job, run.read("gates.json", GateResults)
         verdicts = {verdict.variant: str(verdict.outcome) for verdict in results.verdicts}
         for verdict in results.verdicts:
             self.log.info("%s: %s", verdict.variant, verdict.summary)

@@ -11,6 +11,9 @@ from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.orchestration.hooks import DEFAULT_CONN_ID, StorageHook
 from seedance_ops.storage.config import StorageLocation
 
+STAGES = ("plan", "check_environment", "collect", "cost", "statistics", "quality_gate")
+"""What must have succeeded before there is anything to judge."""
+
 
 class StageOperator(BaseOperator):
     """Base of the stages.
@@ -46,6 +49,23 @@ class StageOperator(BaseOperator):
         hook = self.hook
         hook.activate()
         return RunStore(self._base(hook), self.job_name, context["run_id"])
+
+    def states(self, context: Context, *task_ids: str) -> dict[str, str]:
+        """The present state of other tasks of this run; one that has none yet is left out."""
+        found = context["ti"].get_task_states(
+            dag_id=context["ti"].dag_id, task_ids=list(task_ids), run_ids=[context["run_id"]]
+        )
+        return {task: str(state) for task, state in found.get(context["run_id"], {}).items() if state}
+
+    def stages_not_done(self, context: Context) -> list[str]:
+        """The stages before the report that have not succeeded in this run, as it was last run.
+
+        What an earlier pass of a cleared run left in the store must never be taken for this one's.
+        """
+        states = self.states(context, *STAGES)
+        return [
+            f"{stage}: {states.get(stage, 'not run')}" for stage in STAGES if states.get(stage) != "success"
+        ]
 
     def _base(self, hook: StorageHook) -> StorageLocation:
         said = {name: value for name, value in (self.storage or {}).items() if value is not None}

@@ -7,10 +7,14 @@ import shutil
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
 
-from seedance_ops.launchers.base import Launcher, LaunchHandle
+from seedance_ops.jobs.manifest import RunManifest
+from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.launchers.factory import launcher_for
 from seedance_ops.launchers.local import LocalLauncher
+from seedance_ops.orchestration.launch_names import announced
+from seedance_ops.orchestration.launch_records import record_of, records_of, write_record
 from seedance_ops.orchestration.operators.stage import StageOperator
+from seedance_ops.orchestration.submissions import Intent
 
 _SCRATCH = ("checkpoints", "code", "ranks")
 
@@ -30,41 +34,40 @@ class OpenWorkspaceOperator(StageOperator):
 
 
 class CloseWorkspaceOperator(StageOperator):
-    """End whatever of the run still runs, and remove its scratch space. Small files stay for a look.
+    """End whatever of the run still runs, record what nobody recorded, and remove the scratch space.
 
     Fails where somebody ended the run before its verdict: Airflow skips the tasks that are left, and a run
     whose leaf was skipped would count as a success.
     """
 
     def execute(self, context: Context) -> None:
-        """Find each launch of the run by its own name; raises where the run was ended by hand."""
-        self._close_all(context)
-        states = context["ti"].get_task_states(
-            dag_id=context["dag"].dag_id, task_ids=["verdict"], run_ids=[context["run_id"]]
-        )
-        if "skipped" in states.get(context["run_id"], {}).values():
-            raise AirflowFailException("the run was ended before its verdict")
-
-    def _close_all(self, context: Context) -> None:
-        from seedance_ops.orchestration.launch_names import names_of_run
+        """Raises where the run was ended by hand."""
         from seedance_ops.storage.errors import ObjectMissing
 
         run = self.run_store(context)
         try:
-            manifest = run.manifest()
+            self._close(run, run.manifest())
         except ObjectMissing:
-            return  # never planned: nothing was launched
-        for profile in manifest.profiles.values():
-            launcher = launcher_for(profile)
-            for name in names_of_run(run, manifest):
-                if handle := launcher.find(name):
-                    self._close(launcher, handle)
+            self.log.info("The run was never planned: nothing was launched")
+        if "skipped" in self.states(context, "verdict").values():
+            raise AirflowFailException("the run was ended before its verdict")
 
-    def _close(self, launcher: Launcher, handle: LaunchHandle) -> None:
-        if not launcher.status(handle).state.terminal:
-            self.log.warning("%s still runs after its run: cancelling it", handle.name)
-            launcher.cancel(handle)
-        if isinstance(launcher, LocalLauncher):
-            folder = launcher.workspace(handle.name).folder
-            for scratch in _SCRATCH:
-                shutil.rmtree(folder / scratch, ignore_errors=True)
+    def _close(self, run: RunStore, manifest: RunManifest) -> None:
+        for name, intent in announced(run).items():
+            launcher = launcher_for(manifest.profiles[intent.variant])
+            if (handle := launcher.find(name)) is None:
+                continue
+            if not launcher.status(handle).state.terminal:
+                self.log.warning("%s still runs after its run: cancelling it", name)
+                launcher.cancel(handle)
+            if not _is_recorded(run, intent):  # ended by hand: it was paid for all the same
+                write_record(
+                    run, record_of(manifest, intent, name, launcher.status(handle)), launcher, handle
+                )
+            if isinstance(launcher, LocalLauncher):
+                for scratch in _SCRATCH:
+                    shutil.rmtree(launcher.workspace(name).folder / scratch, ignore_errors=True)
+
+
+def _is_recorded(run: RunStore, intent: Intent) -> bool:
+    return intent.submission in {record.submission for record in records_of(run, intent.variant, intent.seed)}

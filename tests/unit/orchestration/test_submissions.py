@@ -39,7 +39,7 @@ def test_the_first_try_makes_the_first_submission() -> None:
 
 
 def test_a_try_after_a_killed_worker_is_the_same_submission() -> None:
-    assert next_intent(WANTED, WANTED, []) == WANTED
+    assert next_intent(WANTED, WANTED, []) == WANTED.model_copy(update={"reattached": True})
 
 
 @given(FAILURES, st.integers(1, 50), st.integers(1, 5))

@@ -112,7 +112,7 @@ class Report(StrictModel):
     schema_version: Literal[1] = 1
     job: str
     description: str | None
-    owner: str
+    owner: str | None = None
     run_id: str
     source: str
     status: Literal["judged", "failed"]

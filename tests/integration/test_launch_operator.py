@@ -24,6 +24,7 @@ from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.launchers.base import FailureKind, LaunchState, LaunchStatus
 from seedance_ops.launchers.factory import launches_folder
 from seedance_ops.launchers.processes import processes_of
+from seedance_ops.launchers.running import cancel_all
 from seedance_ops.orchestration import triggers
 from seedance_ops.orchestration.failures import Cancelled, NodeLost, failure_of, retry_policy
 from seedance_ops.orchestration.hooks import StorageHook
@@ -178,14 +179,43 @@ def test_a_clock_that_jumps_ends_no_job(run: RunStore, monkeypatch: pytest.Monke
     assert status.state is LaunchState.SUCCEEDED
 
 
-def test_a_user_who_clears_a_deferred_task_leaves_no_process(run: RunStore) -> None:
+def test_a_cleared_task_ends_its_job_and_trains_anew(run: RunStore) -> None:
     plan(run, "sleep 600")
     state = TaskState()
     trigger = execute(state)
     asyncio.run(trigger.on_kill())
     assert processes_of(str(trigger.handle["name"])) == []
+    assert execute(state).intent["submission"] == 2
+    assert [record.state for record in records_of(run, "baseline", 0)] == [LaunchState.CANCELLED]
+
+
+def test_a_new_try_that_met_the_job_before_it_was_cancelled_trains_anew_too(run: RunStore) -> None:
+    plan(run, "sleep 600")
+    state = TaskState()
+    cleared = execute(state)
+    new_try = execute(state)
+    asyncio.run(cleared.on_kill())
+    with pytest.raises(TaskDeferred) as deferred:
+        complete(state, event_of(new_try))
+    assert isinstance(deferred.value.trigger, LaunchTrigger)
+    assert deferred.value.trigger.intent["submission"] == 2
+
+
+def test_a_job_that_somebody_cancelled_outside_airflow_fails_its_task(run: RunStore) -> None:
+    plan(run, "sleep 600")
+    state = TaskState()
+    trigger = execute(state)
+    os.kill(int(trigger.handle["details"]["pid"]), signal.SIGTERM)
     with pytest.raises(Cancelled):
         complete(state, event_of(trigger))
+
+
+def test_a_supervisor_that_stops_cancels_every_launch(run: RunStore) -> None:
+    plan(run, "sleep 600")
+    name = str(execute(TaskState()).handle["name"])
+    assert cancel_all(launches_folder()) == [name]
+    assert processes_of(name) == []
+    assert cancel_all(launches_folder()) == []
 
 
 def test_a_task_killed_while_it_submits_cancels_what_it_started(run: RunStore) -> None:

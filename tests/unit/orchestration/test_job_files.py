@@ -27,9 +27,28 @@ def job_text(stub: str) -> str:
     return str(assignment.value.value)
 
 
-@given(st.text(st.characters(codec="utf-8", exclude_characters="\r")))
-def test_any_text_comes_back_from_its_stub(text: str) -> None:
-    assert job_text(stub_of(text, source="include/jobs/x.yaml", project="/p", defaults={})) == text
+ANY_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r"))
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_any_text_comes_back_from_its_stub_whatever_the_file_is_called(text: str, source: str) -> None:
+    stub = stub_of(text, source=source, project="/p", defaults={source: text})
+    assert job_text(stub) == text
+    # Nothing of the text or the name is code: the stub has the same statements for every job.
+    assert [type(node).__name__ for node in ast.parse(stub).body] == [
+        *("Expr", "ImportFrom", "Assign", "Assign", "Assign"),
+    ]
+
+
+def test_a_file_that_cannot_be_read_is_its_own_import_error(tmp_path: Path) -> None:
+    project = project_with(tmp_path, a="metadata: {name: a}\n")
+    elsewhere = tmp_path / "gone.yaml"
+    elsewhere.mkdir()
+    files = JobFiles(project, tmp_path / "bundle")
+    files.watch(elsewhere)
+    stubs = files.stubs().values()
+    assert sum("cannot be read" in stub for stub in stubs) == 1
+    assert sum("metadata: {name: a}" in stub for stub in stubs) == 1
 
 
 def test_a_person_who_opens_the_code_tab_reads_the_yaml() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
 from collections.abc import Mapping, Set
 
 from seedance_ops.launchers.base import FailureKind
+from seedance_ops.storage.errors import StorageError
 from seedance_ops.training.errors import EXIT_STORAGE, EXIT_TERMINATED
 from seedance_ops.training.failure import LastWord
 
@@ -19,6 +21,8 @@ _RANK_EXIT = re.compile(r"rank\s*:\s*(\d+)\s+\(local_rank: \d+\)\s*\n[^\n]*exitc
 _BAD_INPUT_CODES = {os.EX_CONFIG, os.EX_USAGE, 2, 126, 127}
 """EX_CONFIG from the session, argparse's 2, and the shell's "cannot be executed" and "not found"."""
 _KILLED_CODES = {-signal.SIGKILL, 128 + signal.SIGKILL}
+
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 _MEMORY_SIGN = re.compile(r"OutOfMemoryError|CUDA out of memory|MemoryError|Cannot allocate memory")
 _STORAGE_SIGN = re.compile(r"StorageError|StoreUnreachable|EndpointConnectionError|No space left on device")
@@ -84,6 +88,12 @@ def kind_of(word: LastWord) -> FailureKind:
     """The kind of failure that one rank reports of itself."""
     text = f"{word.error}: {word.message}"
     return _kind_by_code({word.exit_code}) or _kind_by_sign(text) or _kind_by_lost_connection(text)
+
+
+def kind_of_refusal(error: Exception) -> FailureKind:
+    """The kind of what kept a launcher from starting a job, or from bringing in its results."""
+    full_or_broken = isinstance(error, OSError) and error.errno in _DISK_ERRORS
+    return FailureKind.STORAGE if full_or_broken or isinstance(error, StorageError) else FailureKind.BAD_INPUT
 
 
 def _kind_by_code(codes: Set[int]) -> FailureKind | None:

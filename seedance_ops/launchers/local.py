@@ -20,8 +20,8 @@ from seedance_ops.launchers.base import (
     LogChunk,
 )
 from seedance_ops.launchers.code_archive import unpack
+from seedance_ops.launchers.environments import worker_environment
 from seedance_ops.launchers.errors import LaunchError
-from seedance_ops.launchers.local_wrapper import worker_environment
 from seedance_ops.launchers.processes import LAUNCH_VARIABLE, end_all, processes_of
 from seedance_ops.launchers.secret_references import resolve
 from seedance_ops.launchers.workspace import Ended, Started, Workspace
@@ -64,7 +64,7 @@ class LocalLauncher:
         workspace = self.workspace(handle.name)
         started, ended, progress = workspace.started(), workspace.ended(), workspace.progress()
         if started and not ended and _vanished(started):
-            ended = workspace.ended() or _lost()  # it may have ended between the two looks
+            ended = workspace.ended() or _lost(workspace)  # it may have ended between the two looks
         return LaunchStatus(
             state=_state(started, ended),
             reason=ended.reason if ended else None,
@@ -157,12 +157,12 @@ def _state(started: Started | None, ended: Ended | None) -> LaunchState:
     return LaunchState.RUNNING if started else LaunchState.LOST
 
 
-def _lost() -> Ended:
+def _lost(workspace: Workspace) -> Ended:
     return Ended(
         state=LaunchState.LOST,
         failure=FailureKind.NODE_LOST,
         reason="the job's processes are gone and none wrote how it ended (killed, or the machine restarted)",
-        ended_at_s=time.time(),
+        ended_at_s=min(time.time(), workspace.last_sign_of_life_s() or time.time()),
     )
 
 

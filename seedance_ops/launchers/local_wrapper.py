@@ -6,24 +6,27 @@ children leave behind is handed to it and ended, so that a finished job has no l
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 
 import psutil
 
 from seedance_ops.launchers.base import FailureKind, LaunchSpec, LaunchState
-from seedance_ops.launchers.failures import classify, describe, exit_codes_by_rank
-from seedance_ops.launchers.processes import LAUNCH_VARIABLE, become_subreaper, end_all
-from seedance_ops.launchers.secret_references import resolve
+from seedance_ops.launchers.environments import job_environment
+from seedance_ops.launchers.errors import LaunchError
+from seedance_ops.launchers.failures import classify, describe, exit_codes_by_rank, kind_of_refusal
+from seedance_ops.launchers.processes import become_subreaper, end_all
+from seedance_ops.launchers.reported_results import upload_results
+from seedance_ops.launchers.usage import UsageSampler
 from seedance_ops.launchers.workspace import Ended, Started, Workspace
 from seedance_ops.process_identity import ProcessIdentity
-from seedance_ops.training.plan import PLAN_VARIABLE
+from seedance_ops.storage.errors import StorageError
 from seedance_ops.whole_file import create_whole, write_whole
 
 _POLL_S = 0.5
@@ -40,15 +43,23 @@ def main() -> int:
     if not create_whole(workspace.started_file, me.model_dump_json()):
         return 0
     become_subreaper()
-    cancelled = _Cancellation()
+
+    def finish(ended: Ended) -> None:
+        end_all(psutil.Process().children(recursive=True), _GRACE_S)
+        # Billed time is elapsed time: a clock that jumps while the job runs must not change the bill.
+        at_s = me.started_at_s + (time.monotonic() - began_s)
+        write_whole(workspace.ended_file, ended.model_copy(update={"ended_at_s": at_s}).model_dump_json())
+
     try:
-        ended = _run(workspace, spec, cancelled)
-    except (OSError, ValueError, RuntimeError) as error:
-        ended = Ended(state=LaunchState.FAILED, failure=FailureKind.BAD_INPUT, reason=str(error))
-    end_all(psutil.Process().children(recursive=True), _GRACE_S)
-    # Billed time is elapsed time: a clock that jumps while the job runs must not change the bill.
-    ended = ended.model_copy(update={"ended_at_s": me.started_at_s + (time.monotonic() - began_s)})
-    write_whole(workspace.ended_file, ended.model_dump_json())
+        ended = _run(workspace, spec, _Cancellation())
+    except (OSError, ValueError, LaunchError, StorageError) as error:
+        ended = Ended(state=LaunchState.FAILED, failure=kind_of_refusal(error), reason=str(error))
+    except Exception as error:
+        # Without a last word the job would count as lost, and nobody would look for the defect here.
+        reason = f"the launcher's wrapper failed: {type(error).__name__}: {error}"
+        finish(Ended(state=LaunchState.FAILED, failure=FailureKind.PROGRAM, reason=reason))
+        raise
+    finish(ended)
     return 0 if ended.state is LaunchState.SUCCEEDED else 1
 
 
@@ -64,37 +75,13 @@ class _Cancellation:
         self.requested = True
 
 
-class _UsageSampler:
-    """CPU share and peak memory of this process's descendants, by sampling."""
-
-    def __init__(self) -> None:
-        self._cpu_s: dict[int, float] = {}
-        self._began_s = time.monotonic()
-        self.peak_memory_bytes = 0
-
-    def sample(self) -> None:
-        memory = 0
-        for process in psutil.Process().children(recursive=True):
-            try:
-                times = process.cpu_times()
-                memory += process.memory_info().rss
-            except psutil.Error:
-                continue
-            self._cpu_s[process.pid] = times.user + times.system
-        self.peak_memory_bytes = max(self.peak_memory_bytes, memory)
-
-    def mean_cpu_utilisation(self) -> float:
-        available_s = (time.monotonic() - self._began_s) * (os.cpu_count() or 1)
-        return min(1.0, sum(self._cpu_s.values()) / max(available_s, 1e-9))
-
-
 def _run(workspace: Workspace, spec: LaunchSpec, cancelled: _Cancellation) -> Ended:
-    usage = _UsageSampler()
+    usage = UsageSampler()
     with workspace.log.open("ab") as log:
         child = subprocess.Popen(
             _argv(workspace, spec),
             cwd=workspace.code / spec.workdir if spec.code else workspace.folder,
-            env=_environment(workspace, spec),
+            env=job_environment(workspace, spec, os.environ),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -102,11 +89,9 @@ def _run(workspace: Workspace, spec: LaunchSpec, cancelled: _Cancellation) -> En
     usage.sample()
     while _still_runs(child):
         if cancelled.requested:
-            end_all(
-                [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)], _GRACE_S
-            )
+            _end(child)
         usage.sample()
-    return _judge(workspace, spec, child.returncode, cancelled.requested).model_copy(
+    return _judge(workspace, spec, child.returncode, cancelled).model_copy(
         update={
             "mean_cpu_utilisation": usage.mean_cpu_utilisation(),
             "peak_memory_bytes": usage.peak_memory_bytes,
@@ -123,16 +108,24 @@ def _still_runs(child: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def _judge(workspace: Workspace, spec: LaunchSpec, exit_code: int, cancelled: bool) -> Ended:  # noqa: FBT001
-    if cancelled:
-        return Ended(
-            state=LaunchState.CANCELLED,
-            reason="cancelled",
-            exit_codes={"job": exit_code},
-        )
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the child with all below it; psutil reaps it, so that its exit code has to be handed over."""
+    leader = psutil.Process(child.pid)
+    end_all([leader, *leader.children(recursive=True)], _GRACE_S)
+    with contextlib.suppress(psutil.TimeoutExpired):
+        child.returncode = leader.wait(0)
+
+
+def _judge(workspace: Workspace, spec: LaunchSpec, exit_code: int, cancelled: _Cancellation) -> Ended:
+    if exit_code == 0 and spec.runtime == "none" and not cancelled.requested:
+        try:
+            upload_results(workspace, spec, lambda: cancelled.requested)
+        except StorageError:
+            if not cancelled.requested:
+                raise
+    if cancelled.requested:
+        return Ended(state=LaunchState.CANCELLED, reason="cancelled", exit_codes={"job": exit_code})
     if exit_code == 0:
-        if spec.runtime == "none":
-            _upload_results(workspace, spec)
         return Ended(state=LaunchState.SUCCEEDED, exit_codes={"job": 0})
     tail, words = _tail(workspace.log), workspace.last_words()
     codes = exit_codes_by_rank(tail, exit_code, words)
@@ -165,63 +158,10 @@ def _argv(workspace: Workspace, spec: LaunchSpec) -> list[str]:
     return torchrun + command
 
 
-def _environment(workspace: Workspace, spec: LaunchSpec) -> dict[str, str]:
-    """What the job sees: the machine's own basics, the store's credentials, the job's variables, ours.
-
-    The Airflow worker's environment holds Airflow's secrets, and may hold another launch's ``SEEDANCE_*``.
-    """
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SEEDANCE_")}
-    environment |= dict(spec.env) | resolve(spec.secrets, os.environ)
-    environment |= {
-        LAUNCH_VARIABLE: spec.name,
-        "SEEDANCE_WORKSPACE": str(workspace.folder),
-        "SEEDANCE_PROGRESS_FILE": str(workspace.progress_file),
-        "SEEDANCE_METRICS_FILE": str(workspace.metrics_file),
-        "SEEDANCE_JOB": spec.plan.job,
-        "SEEDANCE_RUN_ID": spec.plan.run_id,
-        "SEEDANCE_VARIANT": spec.plan.variant,
-        "SEEDANCE_SEED": str(spec.plan.seed),
-        "PYTHONUNBUFFERED": "1",
-    }
-    if spec.runtime == "session":
-        environment[PLAN_VARIABLE] = str(workspace.plan)
-    return environment
-
-
-def _upload_results(workspace: Workspace, spec: LaunchSpec) -> None:
-    """Put what a ``runtime: none`` job reported beside what a session would have written itself."""
-    if not workspace.metrics_file.exists():
-        return
-    from seedance_ops.storage.client import ObjectStore
-
-    ObjectStore(spec.plan.storage).put(
-        f"evaluations/submission-{spec.plan.submission:03d}/metrics.jsonl",
-        workspace.metrics_file.read_bytes(),
-    )
-
-
 def _tail(path: Path) -> str:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
         return file.read().decode("utf-8", errors="replace")
-
-
-def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The part of the submitting process's environment that a job may inherit."""
-    kept = (
-        "PATH",
-        "HOME",
-        "USER",
-        "LANG",
-        "LC_ALL",
-        "TZ",
-        "TMPDIR",
-        "LD_LIBRARY_PATH",
-        "VIRTUAL_ENV",
-        "PYTHONPATH",
-    )
-    families = ("AWS_", "CUDA_", "NVIDIA_", "NCCL_", "GLOO_", "OMP_", "MKL_", "OPENBLAS_")
-    return {name: value for name, value in environ.items() if name in kept or name.startswith(families)}
 
 
 if __name__ == "__main__":

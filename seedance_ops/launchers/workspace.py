@@ -6,6 +6,7 @@ files, each written whole or not at all.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,10 +131,25 @@ class Workspace:
         """The last progress, or None where the job reports none."""
         return _read(self.progress_file, Progress)
 
+    def last_sign_of_life_s(self) -> float | None:
+        """When the job last did something that left a trace (Unix time), or None before it started.
+
+        The end that a job is billed to where nobody wrote it: looking later must not make it dearer.
+        """
+        started, progress = self.started(), self.progress()
+        if started is None:
+            return None
+        signs = [started.started_at_s]
+        if progress:
+            signs.append(progress.at_s)
+        with contextlib.suppress(FileNotFoundError):
+            signs.append(self.log.stat().st_mtime)
+        return max(signs)
+
 
 def _read(path: Path, model: type[Model]) -> Model | None:
     """A model from a file; None where there is none, or where a foreign writer left something else."""
     try:
         return model.model_validate(json.loads(path.read_text(encoding="utf-8")))
-    except (FileNotFoundError, json.JSONDecodeError, ValidationError):
+    except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError, ValidationError):
         return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -113,6 +115,35 @@ def test_cancel_ends_every_process_even_those_that_left_the_session(launcher: Lo
     launcher.cancel(handle)
 
 
+@pytest.mark.parametrize(("script", "code"), [("sleep 600", -15), ("trap 'exit 3' TERM; sleep 600", 3)])
+def test_a_cancelled_job_tells_its_real_exit_code(launcher: LocalLauncher, script: str, code: int) -> None:
+    spec = shell(f"{script} & wait", name="ended")
+    handle = launcher.submit(spec)
+    until(lambda: len(processes_of(spec.name)) >= 3)
+    launcher.cancel(handle)
+    assert launcher.status(handle).exit_codes == {"job": code}
+
+
+def test_a_defect_of_the_wrapper_itself_is_told_and_not_a_lost_job(launcher: LocalLauncher) -> None:
+    spec = shell("true", name="defect")
+    workspace = launcher.workspace(spec.name)
+    workspace.folder.mkdir(parents=True)
+    workspace.spec.write_text(spec.model_dump_json())
+    broken = (
+        "import sys; from seedance_ops.launchers import local_wrapper as wrapper\n"
+        "def _run(*_): raise KeyError('a defect')\n"
+        "wrapper._run = _run; sys.exit(wrapper.main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", broken, str(workspace.folder)], check=False, capture_output=True, text=True
+    )
+    ended = workspace.ended()
+    assert ended is not None
+    assert (ended.state, ended.failure) == (LaunchState.FAILED, FailureKind.PROGRAM)
+    assert "KeyError: 'a defect'" in str(ended.reason)
+    assert "Traceback" in done.stderr
+
+
 def test_a_killed_wrapper_is_lost_and_its_orphans_can_be_ended(launcher: LocalLauncher) -> None:
     spec = shell("sleep 600")
     handle = launcher.submit(spec)
@@ -121,6 +152,28 @@ def test_a_killed_wrapper_is_lost_and_its_orphans_can_be_ended(launcher: LocalLa
     assert wait_for_end(launcher, handle) is LaunchState.LOST
     launcher.cancel(handle)
     assert processes_of(spec.name) == []
+
+
+def test_a_lost_job_is_billed_to_its_last_sign_of_life_and_not_to_when_somebody_looked(
+    launcher: LocalLauncher,
+) -> None:
+    handle = launcher.submit(shell("sleep 600", name="gone"))
+    workspace = launcher.workspace(handle.name)
+    started = workspace.started()
+    assert started is not None
+    for process in processes_of(handle.name):
+        process.kill()
+    began_s = started.started_at_s - 3600.0
+    workspace.started_file.write_text(
+        started.model_copy(update={"start_ticks": 1, "started_at_s": began_s}).model_dump_json()
+    )
+    os.utime(workspace.log, (began_s + 60, began_s + 60))
+    assert launcher.status(handle).ended_at_s == pytest.approx(began_s + 60)
+    workspace.progress_file.write_text(f'{{"step": 3, "at_s": {began_s + 90}}}')
+    assert launcher.status(handle).ended_at_s == pytest.approx(began_s + 90)
+    workspace.log.unlink()
+    workspace.progress_file.unlink()
+    assert launcher.status(handle).ended_at_s == pytest.approx(began_s)
 
 
 def test_another_host_and_another_boot_never_mistake_the_job(launcher: LocalLauncher) -> None:
@@ -192,6 +245,8 @@ def test_a_torn_or_foreign_file_in_the_workspace_is_no_crash(launcher: LocalLaun
     workspace = launcher.workspace(handle.name)
     workspace.progress_file.write_text('{"step": 3, ')
     workspace.ended_file.write_text("[]")
+    assert launcher.status(handle).state is LaunchState.RUNNING
+    workspace.progress_file.write_bytes(b'{"step": 3, "at_s": 1.0, "phase": "\xff"}')
     assert launcher.status(handle).state is LaunchState.RUNNING
     workspace.ended_file.unlink()
     launcher.cancel(handle)

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
 from seedance_ops.launchers.base import FailureKind
-from seedance_ops.launchers.failures import classify, describe, exit_codes_by_rank
+from seedance_ops.launchers.errors import LaunchError
+from seedance_ops.launchers.failures import classify, describe, exit_codes_by_rank, kind_of_refusal
 from seedance_ops.launchers.workspace import Workspace
+from seedance_ops.storage.errors import BucketMissing, StoreUnreachable
 from seedance_ops.training.failure import LastWord, leave_word
 
 LOGS = Path(__file__).parent / "torchrun_logs"
@@ -112,3 +115,20 @@ def test_words_are_read_from_the_workspace_and_torn_ones_passed_over(tmp_path: P
     (tmp_path / "failure-rank-0001.json").write_text('{"exit_code": 1, ')
     (tmp_path / "failure-rank-of-somebody.json").write_text("{}")
     assert Workspace(tmp_path).last_words() == {12: LastWord(exit_code=1, error="MemoryError", message="")}
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (StoreUnreachable("no answer"), FailureKind.STORAGE),
+        (BucketMissing("no bucket"), FailureKind.STORAGE),
+        (OSError(errno.ENOSPC, "No space left on device"), FailureKind.STORAGE),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), FailureKind.STORAGE),
+        (OSError(errno.EIO, "Input/output error"), FailureKind.STORAGE),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory"), FailureKind.BAD_INPUT),
+        (ValueError("embedded null byte"), FailureKind.BAD_INPUT),
+        (LaunchError("secret HUB leads nowhere"), FailureKind.BAD_INPUT),
+    ],
+)
+def test_a_full_or_broken_disk_and_the_store_are_storage_and_may_be_tried_again(error, kind):
+    assert kind_of_refusal(error) is kind

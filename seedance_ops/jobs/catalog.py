@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
+from seedance_ops.jobs.check_secrets import reserved_variable_findings, secret_findings
 from seedance_ops.jobs.errors import JobErrors
 from seedance_ops.jobs.explain import explain
 from seedance_ops.jobs.locate import Source, locate
@@ -30,11 +31,17 @@ def launcher_profiles(project: ProjectContext) -> dict[str, LauncherProfile]:
     data = root.plain() if root else None
     if root is None or not isinstance(data, dict):
         raise CatalogError(f"{file}: a mapping with the key launchers is expected")
+    findings = list(secret_findings(root))
+    launchers: dict[str, LauncherProfile] = {}
     try:
-        return from_plain(LauncherCatalog, data).launchers
+        launchers = from_plain(LauncherCatalog, data).launchers
     except ValidationError as error:
-        findings = explain(error, LauncherCatalog, data)
-        raise CatalogError(JobErrors(locate(findings, root, [Source(file, text)])).render()) from None
+        findings += explain(error, LauncherCatalog, data)
+    for name, profile in launchers.items():
+        findings += reserved_variable_findings(profile.env, ("launchers", name, "env"))
+    if findings:
+        raise CatalogError(JobErrors(locate(findings, root, [Source(file, text)])).render())
+    return launchers
 
 
 def launcher_profile(choice: LauncherChoice, project: ProjectContext) -> LauncherProfile:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seedance_ops.jobs.catalog import CatalogError, launcher_profiles
+from seedance_ops.jobs.check_secrets import reserved_variable_findings
 from seedance_ops.jobs.findings import Finding, Path, listed, nearest
 from seedance_ops.jobs.profiles import LauncherProfile
 from seedance_ops.jobs.project import ProjectContext
@@ -16,6 +17,7 @@ _LAUNCHER: Path = ("launcher",)
 def launcher_findings(job: TrainingJob, project: ProjectContext | None) -> Iterator[Finding]:
     """The launcher's faults; without a project, those of a profile written inline."""
     if not isinstance(job.launcher, str):
+        yield from reserved_variable_findings(job.launcher.env, (*_LAUNCHER, "env"))
         yield from _beyond(job.launcher, job)
         return
     if project is None:

@@ -12,6 +12,7 @@ from seedance_ops.jobs.check_launcher import launcher_findings
 from seedance_ops.jobs.check_params import param_findings
 from seedance_ops.jobs.check_program import program_findings
 from seedance_ops.jobs.check_schedule import schedule_findings
+from seedance_ops.jobs.check_secrets import reserved_variable_findings
 from seedance_ops.jobs.check_variants import overriding_path, variant_findings, variant_warnings
 from seedance_ops.jobs.dotted import DottedPathError
 from seedance_ops.jobs.execution import MINIMUM_SEEDS
@@ -95,13 +96,7 @@ def _workload_findings(job: TrainingJob) -> Iterator[Finding]:
     yield from _stop_findings(job)
     yield from _metric_findings(job)
     yield from _best_checkpoint_findings(job)
-    for name in workload.env:
-        if name.startswith("SEEDANCE_"):
-            yield Finding(
-                ("workload", "env", name),
-                "SEEDANCE_… variables are set by the launcher from the job",
-                at_key=True,
-            )
+    yield from reserved_variable_findings(workload.env, ("workload", "env"))
     for name in workload.env.keys() & workload.secrets.keys():
         yield Finding(("workload", "secrets", name), "stands in env too", at_key=True)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from seedance_ops.jobs.check_secrets import secret_findings
 from seedance_ops.jobs.checks import check, warn
 from seedance_ops.jobs.errors import JobError, JobErrors, Place
 from seedance_ops.jobs.explain import explain
@@ -19,7 +20,6 @@ from seedance_ops.jobs.plain import from_plain
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.prune import prune
 from seedance_ops.jobs.same_name import NamedFile, same_name_errors
-from seedance_ops.jobs.secrecy import secret_values
 from seedance_ops.jobs.source_text import check_text, read_text
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.yaml_nodes import Node, parse_yaml
@@ -115,7 +115,7 @@ def _mapping(root: Node | None, source: Path) -> Node:
 def _validated(root: Node, project: ProjectContext | None) -> tuple[TrainingJob | None, list[Finding]]:
     data = root.plain()
     assert isinstance(data, dict)
-    findings = [_written_secret(path) for path, _ in secret_values(root)]
+    findings = list(secret_findings(root))
     try:
         job = from_plain(TrainingJob, data)
     except ValidationError as error:
@@ -141,12 +141,3 @@ def _checks_of_the_rest(
         )
 
     return [finding for finding in check(pruned.job, project) if not rests_on_a_fault(finding)]
-
-
-def _written_secret(path: tuple[str | int, ...]) -> Finding:
-    return Finding(
-        path,
-        "a secret written as a value",
-        allowed="references only",
-        suggestion="move it to workload.secrets, as `NAME: env:NAME` or `NAME: file:/run/secrets/name`",
-    )

@@ -8,15 +8,16 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
+from seedance_ops.jobs.check_secrets import secret_findings
 from seedance_ops.jobs.checks import check
 from seedance_ops.jobs.dotted import DottedPathError, set_value
-from seedance_ops.jobs.errors import JobError, JobErrors
+from seedance_ops.jobs.errors import JobError, JobErrors, Place
 from seedance_ops.jobs.explain import explain
 from seedance_ops.jobs.findings import Finding, dotted, listed, nearest
 from seedance_ops.jobs.plain import from_plain
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.training_job import TrainingJob
-from seedance_ops.jobs.yaml_nodes import parse_yaml
+from seedance_ops.jobs.yaml_nodes import Node, parse_yaml
 
 
 def apply_overrides(
@@ -45,6 +46,9 @@ def apply_overrides(
             set_value(data, path, copy.deepcopy(value))
         except DottedPathError as error:
             raise JobErrors([JobError(str(error), path=path)]) from None
+    secrets = list(secret_findings(Node.of_plain(data, Place(Path("params"), 1, 1))))
+    if secrets:
+        raise _errors(secrets)
     try:
         changed = from_plain(TrainingJob, data)
     except ValidationError as error:

@@ -23,6 +23,7 @@ _PACKAGES = (
     "great-expectations",
     "boto3",
 )
+COMMIT_VARIABLE = "SEEDANCE_GIT_COMMIT"
 _TOOL_TIMEOUT_S = 20
 
 
@@ -63,8 +64,8 @@ def accelerators() -> list[str]:
 
 def _git_state(project: Path) -> tuple[str, str]:
     commit = _output(["git", "rev-parse", "HEAD"], project)
-    if commit is None:
-        return "unversioned", "unknown"
+    if commit is None:  # an image has no .git: its build says which commit it was made from
+        return os.environ.get(COMMIT_VARIABLE) or "unversioned", "unknown"
     changes = _output(["git", "status", "--porcelain", "--untracked-files=normal"], project)
     return commit, "unknown" if changes is None else "yes" if changes else "no"
 

@@ -42,6 +42,15 @@ class Node:
     end_line: int
     key_place: Place | None = None
 
+    @classmethod
+    def of_plain(cls, value: JsonValue, place: Place) -> Node:
+        """Nodes for a value that was not read from a file: all at one place."""
+        if isinstance(value, dict):
+            return cls({key: cls.of_plain(item, place) for key, item in value.items()}, place, place.line)
+        if isinstance(value, list):
+            return cls([cls.of_plain(item, place) for item in value], place, place.line)
+        return cls(value, place, place.line)
+
     def plain(self) -> JsonValue:
         """The value without places."""
         if isinstance(self.value, dict):

@@ -47,3 +47,33 @@ def test_a_profile_written_inline_is_known_without_a_project(spoil, project):
 def test_a_named_profile_needs_the_project_to_be_known(spoil, project):
     text = spoil(("launcher: local", "launcher: local\nnum_nodes: 2"))
     assert load_job_text(text, project.jobs_folder / "job.yaml", project=None).job.num_nodes == 2
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ("HF_TOKEN: swordfish", "launchers.local.env.HF_TOKEN: a secret written as a value"),
+        ("HUB: hf_" + "a" * 34, "launchers.local.env.HUB: a secret written as a value"),
+        (
+            "SEEDANCE_SEED: '3'",
+            "launchers.local.env.SEEDANCE_SEED: SEEDANCE_… variables are set by the launcher",
+        ),
+    ],
+)
+def test_a_profiles_env_holds_neither_secrets_nor_our_variables(env, message, project, errors_of, valid):
+    project.launchers_file.write_text(
+        f"launchers:\n  local:\n    kind: local\n    price: local-cpu\n    env:\n      {env}\n"
+    )
+    (error,) = errors_of(valid)
+    assert f"{project.launchers_file}:6:" in error.message
+    assert message in error.message
+    assert "swordfish" not in error.message
+    assert "aaaa" not in error.message
+
+
+def test_so_does_a_profile_written_inline(spoil, errors_of):
+    profile = "launcher: {kind: local, price: local-cpu, env: {SEEDANCE_SEED: '3', HF_TOKEN: swordfish}}"
+    assert [error.path for error in errors_of(spoil(("launcher: local", profile)))] == [
+        "launcher.env.SEEDANCE_SEED",
+        "launcher.env.HF_TOKEN",
+    ]

@@ -93,3 +93,17 @@ def test_an_option_is_read_as_yaml(option, value):
 def test_an_option_that_cannot_be_read_is_an_error(option):
     with pytest.raises(JobErrors):
         parse_override(option)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("workload.args.password", "swordfish"), ("workload.args.note", "hf_" + "a" * 34)],
+)
+def test_a_secret_is_refused_for_one_run_too_and_not_repeated(load, spoil, path, value):
+    text = spoil(
+        ("args: {layers: 2}", f"args: {{layers: 2, {path.rpartition('.')[2]}: ''}}"),
+        ("params: [", f"params: [{path}, "),
+    )
+    with pytest.raises(JobErrors, match=f"{path}: a secret written as a value") as caught:
+        apply_overrides(load(text).job, {path: value})
+    assert value not in str(caught.value)

@@ -10,29 +10,20 @@ import shutil
 import tarfile
 from pathlib import Path
 
+from seedance_ops.launchers.code_files import code_files
 from seedance_ops.launchers.errors import CodeArchiveError
 
 MAX_BYTES = 256 * 1024 * 1024
-_LEFT_OUT = {
-    ".git",
-    ".venv",
-    ".airflow",
-    "__pycache__",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    "node_modules",
-}
 
 
 def pack(folder: Path, root: Path) -> tuple[bytes, str]:
-    """Archive ``folder`` with names relative to ``root``; the same files give the same bytes.
+    """Archive the code in ``folder`` with names relative to ``root``; the same files give the same bytes.
 
     Returns:
         The gzipped tar and its SHA-256.
 
     Raises:
-        CodeArchiveError: The folder holds more than 256 MiB, or a link that leads out of it.
+        CodeArchiveError: The folder holds more than 256 MiB, or what ``code_files`` refuses.
     """
     buffer = io.BytesIO()
     total = 0
@@ -40,9 +31,7 @@ def pack(folder: Path, root: Path) -> tuple[bytes, str]:
         gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0, compresslevel=6) as compressed,
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        for path in _files(folder):
-            if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-                raise CodeArchiveError(f"{path}: links out of the workload's folder; copy the file into it")
+        for path in code_files(folder):
             total += path.stat().st_size
             if total > MAX_BYTES:
                 raise CodeArchiveError(
@@ -76,14 +65,6 @@ def unpack(data: bytes, sha256: str, target: Path) -> None:
             raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _files(folder: Path) -> list[Path]:
-    found = []
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(set(folders) - _LEFT_OUT)
-        found += [Path(parent, name) for name in sorted(names) if not name.endswith(".pyc")]
-    return [path for path in found if path.is_file()]
 
 
 def _entry(path: Path, root: Path) -> tarfile.TarInfo:

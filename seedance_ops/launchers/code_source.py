@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
 from pathlib import Path
 
 from seedance_ops.jobs.workload import GitCode, Workload
 from seedance_ops.launchers.code_archive import pack
 from seedance_ops.launchers.errors import CodeArchiveError
-
-_GIT_TIMEOUT_S = 300
+from seedance_ops.launchers.git import git
 
 
 def archive_of(workload: Workload, project: Path) -> tuple[bytes, str] | None:
@@ -33,22 +30,13 @@ def archive_of(workload: Workload, project: Path) -> tuple[bytes, str] | None:
 
 def _from_git(code: GitCode) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory(prefix="seedance-code-") as folder:
-        for command in (
-            ["git", "init", "--quiet", "."],
-            ["git", "fetch", "--quiet", "--depth=1", "--", code.git, code.ref],
-            ["git", "checkout", "--quiet", "FETCH_HEAD"],
+        for words in (
+            ("init", "--quiet", "."),
+            ("fetch", "--quiet", "--depth=1", "--", code.git, code.ref),
+            ("checkout", "--quiet", "FETCH_HEAD"),
         ):
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=_GIT_TIMEOUT_S,
-                check=False,
-                env=os.environ | {"GIT_TERMINAL_PROMPT": "0"},
-            )
+            done = git(Path(folder), *words)
             if done.returncode:
-                raise CodeArchiveError(
-                    f"workload.code: git {command[1]} of {code.ref} failed: {done.stderr.strip()[-300:]}"
-                )
+                said = done.stderr.decode(errors="replace").strip()[-300:]
+                raise CodeArchiveError(f"workload.code: git {words[0]} of {code.ref} failed: {said}")
         return pack(Path(folder), Path(folder))

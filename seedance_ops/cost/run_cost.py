@@ -41,7 +41,8 @@ def price_runs(runs: pd.DataFrame, launches: pd.DataFrame, prices: Mapping[str, 
     """The ledger: one row per variant and seed that was launched, whether or not it ended well.
 
     A run is billed for every submission of its take, since retries are paid for too; the time in a queue is
-    shown but not billed. ``usd_per_run`` summed over the rows is what the study cost.
+    shown but not billed. Earlier takes are in no row: no result rests on them, and
+    ``reporting.study_cost`` adds what they cost.
 
     Unit costs, NaN where the work is unknown (``runs`` lacks the row or the measurement):
 
@@ -63,7 +64,7 @@ def price_runs(runs: pd.DataFrame, launches: pd.DataFrame, prices: Mapping[str, 
         return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in COSTS.items()})
     if unpriced := sorted(set(launches["variant"]) - prices.keys()):
         raise PriceMissing(f"no price was given for {', '.join(unpriced)}")
-    ledger = _billed(launches)
+    ledger = billed(launches)
     for column, value in _price_columns(prices).items():
         ledger[column] = [value[variant] for variant in ledger["variant"]]
     work = runs[[*KEYS, "model_flops", "samples", "train_elapsed_s", "target_elapsed_s"]]
@@ -85,7 +86,8 @@ def with_costs(runs: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
     return runs.merge(costs[[*KEYS, *COST_METRICS]], on=KEYS, how="left", validate="one_to_one")
 
 
-def _billed(launches: pd.DataFrame) -> pd.DataFrame:
+def billed(launches: pd.DataFrame) -> pd.DataFrame:
+    """Accelerator hours by variant and seed, over all submissions, whatever became of them."""
     accelerators = launches["num_nodes"] * launches["accelerators_per_node"]
     hours = accelerators * launches["run_s"] / _S_PER_H
     return (

@@ -23,15 +23,22 @@ _PATIENCE_S = 60.0
 
 
 def read_run_tables(run: RunStore, manifest: RunManifest) -> RunTables:
-    """The tables of every planned training, of its newest take that was launched."""
+    """The tables of every planned training, of its newest take; of earlier takes the launches alone."""
     steps, evaluations, writes = [STEPS.empty_table()], [EVALUATIONS.empty_table()], []
     launches: list[dict[str, object]] = []
+    earlier: list[dict[str, object]] = []
     problems: list[str] = []
     accelerators = {name: manifest.job.resolve(name).resources.count for name in manifest.job.variants}
     for planned in manifest.runs:
-        take = _newest_take(run, planned)
-        if take is None:
+        takes = _takes(run, planned)
+        if not takes:
             continue
+        *old, take = takes
+        for number in old:
+            old_store = ObjectStore(
+                run.training(planned.variant, planned.seed, number), patience_s=_PATIENCE_S
+            )
+            earlier += [_row(record, accelerators[planned.variant]) for record in _records(old_store)]
         place = training_prefix(planned.variant, planned.seed, take)
         store = ObjectStore(run.training(planned.variant, planned.seed, take), patience_s=_PATIENCE_S)
         launches += [_row(record, accelerators[planned.variant]) for record in _records(store)]
@@ -48,13 +55,15 @@ def read_run_tables(run: RunStore, manifest: RunManifest) -> RunTables:
         .drop_columns(_OF_THE_RUN)
         .to_pandas(),
         launches=frame_of(launches, LAUNCHES),
+        earlier_launches=frame_of(earlier, LAUNCHES),
         problems=tuple(problems),
     )
 
 
-def _newest_take(run: RunStore, planned: PlannedRun) -> int | None:
+def _takes(run: RunStore, planned: PlannedRun) -> list[int]:
+    """The takes of which a submission was recorded, in order."""
     keys = run.objects.list(f"{planned.variant}/seed-{planned.seed}/")
-    return max((int(found[1]) for key in keys if (found := _LAUNCH.search(key))), default=None)
+    return sorted({int(found[1]) for key in keys if (found := _LAUNCH.search(key))})
 
 
 def _records(store: ObjectStore) -> Iterator[LaunchRecord]:

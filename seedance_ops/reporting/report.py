@@ -12,10 +12,11 @@ from seedance_ops.quality.statistics import Statistics
 from seedance_ops.reporting.curves import curves_of
 from seedance_ops.reporting.html import render_html
 from seedance_ops.reporting.limits import limits_of
-from seedance_ops.reporting.report_model import PriceUsed, Report, RunInOrder, StudyCost
+from seedance_ops.reporting.report_model import PriceUsed, Report, RunInOrder
 from seedance_ops.reporting.run_table import RunTable
 from seedance_ops.reporting.run_tables import RunTables
 from seedance_ops.reporting.strategy_table import columns_of, effects_of, strategies_of
+from seedance_ops.reporting.study_cost import study_cost_of
 
 __all__ = ["Report", "build_report", "failed_report", "render_html"]
 
@@ -56,11 +57,7 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         problems=(*gates.problems, *tables.problems),
         order=_order(tables.launches, costs),
         prices=_prices(costs),
-        study=StudyCost(
-            usd=float(costs["usd_per_run"].sum()),
-            accelerator_hours=float(costs["accelerator_hours"].sum()),
-            queue_s=float(costs["queue_s"].sum()),
-        ),
+        study=study_cost_of(costs, tables.earlier_launches),
         limits=limits_of(job, statistics, table.frame),
         overrides=manifest.overrides,
         stamp=stamp,

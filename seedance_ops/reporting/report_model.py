@@ -99,7 +99,7 @@ class PriceUsed(StrictModel):
 
 
 class StudyCost(StrictModel):
-    """What finding out cost: all launched runs, those that failed included."""
+    """What finding out cost: every launch of every take, those that failed or were cancelled included."""
 
     usd: float
     accelerator_hours: float

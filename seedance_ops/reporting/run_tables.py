@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -29,7 +29,7 @@ LAUNCHES = {
     "mean_cpu_utilisation": "float64",
     "peak_memory_bytes": "float64",
 }
-"""Columns and types of ``launches``: one row per submission of a training's newest take."""
+"""Columns and types of ``launches`` and ``earlier_launches``: one row per submission."""
 
 _PROBLEMS = "table_problems.json"
 
@@ -43,13 +43,15 @@ class RunTables:
     """What a run's trainings recorded, the newest take of each.
 
     ``steps``, ``evaluations`` and ``checkpoint_writes`` have the columns of ``training.metrics.tables``
-    without ``job`` and ``run_id``; ``launches`` those of ``LAUNCHES``.
+    without ``job`` and ``run_id``; ``launches`` and ``earlier_launches`` those of ``LAUNCHES``.
     """
 
     steps: pd.DataFrame
     evaluations: pd.DataFrame
     checkpoint_writes: pd.DataFrame
     launches: pd.DataFrame
+    earlier_launches: pd.DataFrame = field(default_factory=lambda: frame_of([], LAUNCHES))
+    """Of the takes before the newest: nothing rests on them but what the study cost."""
     problems: tuple[str, ...] = ()
     """What could not be read, and where it stands."""
 
@@ -59,6 +61,7 @@ class RunTables:
         run.write_frame("evaluations", self.evaluations)
         run.write_frame("checkpoint_writes", self.checkpoint_writes)
         run.write_frame("launches", self.launches)
+        run.write_frame("earlier_launches", self.earlier_launches)
         run.write(_PROBLEMS, _Problems(problems=self.problems))
 
     @classmethod
@@ -69,6 +72,7 @@ class RunTables:
             evaluations=run.frame("evaluations"),
             checkpoint_writes=run.frame("checkpoint_writes"),
             launches=run.frame("launches"),
+            earlier_launches=run.frame("earlier_launches"),
             problems=run.read(_PROBLEMS, _Problems).problems,
         )
 

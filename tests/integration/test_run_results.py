@@ -28,6 +28,7 @@ from seedance_ops.reporting.collecting import read_run_tables
 from seedance_ops.reporting.report import build_report, failed_report, render_html
 from seedance_ops.reporting.run_table import assemble
 from seedance_ops.reporting.run_tables import RunTables
+from seedance_ops.reporting.study_cost import study_cost_of
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.errors import ObjectMissing
 from seedance_ops.training.metrics.tables import STEPS
@@ -130,6 +131,17 @@ def test_a_resumed_run_counts_each_step_once_and_pays_for_both_submissions(locat
     )
     costs = price_runs(table.frame, tables.launches, {"baseline": price, "bf16": price})
     assert costs["usd_per_run"].sum() == pytest.approx(0.1 * 30.0)
+    # 360 USD/h is 0.1 USD/s; 10 s each of two takes' three submissions of the baseline, and of bf16.
+    study = study_cost_of(costs, tables.earlier_launches)
+    assert (study.usd, study.queue_s) == (pytest.approx(0.1 * 40.0), 4.0)
+    assert study.accelerator_hours == pytest.approx(40.0 / 3600.0)
+
+
+def test_a_launch_that_was_cancelled_is_paid_for(location):
+    run, manifest = planned(SESSION_JOB, location)
+    leave_record(run, "baseline", 0, state=LaunchState.CANCELLED)
+    leave_record(run, "baseline", 0, submission=2)
+    assert read_run_tables(run, manifest).launches["run_s"].tolist() == [10.0, 10.0]
 
 
 def test_tables_survive_the_store_also_when_they_are_empty(location):
@@ -137,7 +149,7 @@ def test_tables_survive_the_store_also_when_they_are_empty(location):
     tables = read_run_tables(run, manifest)
     tables.write(run)
     back = RunTables.read(run)
-    for name in ("steps", "evaluations", "checkpoint_writes", "launches"):
+    for name in ("steps", "evaluations", "checkpoint_writes", "launches", "earlier_launches"):
         assert list(getattr(back, name).columns) == list(getattr(tables, name).columns)
         assert getattr(back, name).empty
     table = assemble(manifest, back)

@@ -33,12 +33,11 @@ def gate_warnings(job: TrainingJob) -> Iterator[Finding]:
 
 
 def _acceptance_warnings(job: TrainingJob) -> Iterator[Finding]:
-    """A variant to which no gate of severity error applies is not judgeable, so it is never accepted."""
-    judged = [
-        name
-        for name in job.variants
-        if name != job.baseline or any(gate.applies_to(name) for gate in job.gates)
-    ]
+    """A variant to which no gate of severity error applies is not judgeable, so it is never accepted.
+
+    Nor is the baseline: it is what the others are compared with.
+    """
+    judged = [name for name in job.variants if name != job.baseline]
     demanding = [gate for gate in job.gates if gate.severity == "error"]
     acceptable = [name for name in judged if any(gate.applies_to(name) for gate in demanding)]
     never = {
@@ -47,7 +46,7 @@ def _acceptance_warnings(job: TrainingJob) -> Iterator[Finding]:
         "all": not acceptable or len(acceptable) < len(judged),
     }
     if never[job.accept]:
-        others = listed(name for name in judged if name not in acceptable) or "any variant"
+        others = listed(name for name in judged if name not in acceptable) or "any variant but the baseline"
         yield Finding(
             ("accept",),
             f"{job.accept} can never hold, so every run will fail: "

@@ -47,7 +47,9 @@ def judge(
         validation = validate(frame_of(evidence), suite_of(evidence), minimum_rows=len(evidence))
     results = tuple(results_of(evidence, validation))
     verdicts = tuple(
-        _verdict(variant, [result for result in results if result.variant == variant])
+        _verdict(variant, [result for result in results if result.variant == variant]).model_copy(
+            update={"of_baseline": variant == job.baseline}
+        )
         for variant in job.variants
         if variant != job.baseline or any(result.variant == variant for result in results)
     )

@@ -57,6 +57,8 @@ class Verdict(StrictModel):
 
     variant: str
     outcome: Decision
+    of_baseline: bool = False
+    """Whether the variant is what others are compared with: then it is judged, but never what is accepted."""
     reasons: tuple[str, ...] = ()
     """Which gates reject it, or why it cannot be judged."""
     warnings: tuple[str, ...] = ()
@@ -84,8 +86,8 @@ class GateResults(StrictModel):
 
 
 def job_accepted(accept: Literal["any", "all", "report"], verdicts: Iterable[Verdict]) -> bool:
-    """Whether a run succeeds: a job without a verdict has nothing to accept."""
-    accepted = [verdict.outcome == "accepted" for verdict in verdicts]
+    """Whether a run succeeds: without a verdict nothing is accepted, and the baseline is no result."""
+    accepted = [verdict.outcome == "accepted" for verdict in verdicts if not verdict.of_baseline]
     if accept == "report":
         return True
     return any(accepted) if accept == "any" else bool(accepted) and all(accepted)

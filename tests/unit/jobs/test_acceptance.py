@@ -46,8 +46,20 @@ def test_what_can_be_accepted_is_none(accept, gates, warned):
     assert warned(accept, *gates) == []
 
 
-def test_a_bound_that_only_warns_leaves_the_baseline_unjudgeable(warned):
+@pytest.mark.parametrize("accept", ["any", "all"])
+def test_the_baseline_is_nothing_to_accept(accept, warned):
+    of_baseline = "{metric: val_loss, at_most: 3, variants: [baseline]}"
+    (warning,) = warned(accept, of_baseline)
+    assert "applies to topk, bf16" in warning.message
+
+
+def test_a_bound_that_only_warns_of_the_baseline_keeps_no_run_from_success(warned):
     bound = "{metric: val_loss, at_most: 3, severity: warning}"
-    (warning,) = warned("all", ERROR, bound)
-    assert "applies to baseline" in warning.message
+    assert warned("all", ERROR, bound) == []
     assert warned("any", ERROR, bound) == []
+
+
+def test_a_job_of_a_baseline_alone_can_never_be_accepted(valid, load):
+    text = valid.partition("  topk:")[0] + "repeats: {seeds: 5}\ngates: [{metric: val_loss, at_most: 3}]\n"
+    (warning,) = [warning for warning in load(text).warnings if warning.path == "accept"]
+    assert "applies to any variant but the baseline" in warning.message

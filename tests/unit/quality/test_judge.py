@@ -217,3 +217,20 @@ def test_the_bound_in_the_suite_is_the_jobs(job, runs):
 def test_accept_says_when_the_run_succeeds(accept, decisions, accepted):
     verdicts = [Verdict(variant=f"v{place}", outcome=outcome) for place, outcome in enumerate(decisions)]
     assert job_accepted(accept, verdicts) is accepted
+
+
+@pytest.mark.parametrize("accept", ["any", "all"])
+def test_the_baseline_that_holds_its_bounds_is_no_reason_to_accept_a_run(accept, job, runs):
+    results = judged(job("{metric: val_loss, at_most: 3.5}", LOSS, accept=accept), runs(loss=0.3))
+    assert [(v.variant, v.outcome, v.of_baseline) for v in results.verdicts] == [
+        ("baseline", "accepted", True),
+        ("topk", "rejected", False),
+    ]
+    assert not results.accepted
+
+
+def test_the_baseline_that_breaks_its_bounds_rejects_no_other_variant(job, runs):
+    bound = "{metric: bytes_on_wire, at_most: 500}"
+    results = judged(job(bound, LOSS, accept="all"), runs())
+    assert [verdict.outcome for verdict in results.verdicts] == ["rejected", "accepted"]
+    assert results.accepted

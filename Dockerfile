@@ -16,6 +16,8 @@ RUN pip install -c constraints.txt '.[embedded]' \
  && (python -m compileall -q -j 0 /opt/seedance/lib || true)
 
 FROM python:3.11-slim-bookworm
+# docker build --build-arg GIT_COMMIT=$(git rev-parse HEAD) .   (the cluster-id of every run derives from it)
+ARG GIT_COMMIT=
 RUN apt-get update \
  && apt-get install -y --no-install-recommends git tini \
  && rm -rf /var/lib/apt/lists/* \
@@ -30,7 +32,8 @@ ENV PATH=/opt/seedance/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     AIRFLOW_HOME=/opt/airflow \
-    SEEDANCE_PROJECT=/opt/project
+    SEEDANCE_PROJECT=/opt/project \
+    SEEDANCE_GIT_COMMIT=$GIT_COMMIT
 RUN mkdir -p /opt/airflow && chown 50000:0 /opt/airflow && chmod 770 /opt/airflow
 USER 50000
 VOLUME /opt/airflow

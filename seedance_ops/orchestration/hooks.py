@@ -46,6 +46,8 @@ class StorageHook(BaseHook):
             return
         os.environ["AWS_ACCESS_KEY_ID"] = connection.login
         os.environ["AWS_SECRET_ACCESS_KEY"] = connection.password or ""
+        # An inherited session token would be sent along with keys that it does not belong to.
+        os.environ.pop("AWS_SESSION_TOKEN", None)
         if token := self._extra.get("aws_session_token"):
             os.environ["AWS_SESSION_TOKEN"] = token
 

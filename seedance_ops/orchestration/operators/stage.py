@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from airflow.sdk import BaseOperator, Context
@@ -39,7 +40,7 @@ class StageOperator(BaseOperator):
         self.storage = storage
         self.storage_conn_id = storage_conn_id
 
-    @property
+    @cached_property
     def hook(self) -> StorageHook:
         """The object store's hook."""
         return StorageHook(conn_id=self.storage_conn_id)

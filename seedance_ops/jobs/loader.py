@@ -102,6 +102,19 @@ def load_jobs(paths: Iterable[Path], *, project: ProjectContext | None = None) -
     return LoadedJobs(tuple(jobs), (*errors, *same_name_errors(named, project)))
 
 
+def defaults_errors(path: Path) -> tuple[JobError, ...]:
+    """What is wrong with a ``defaults.yaml`` by itself; its values are judged with the jobs they apply to."""
+    try:
+        text = read_text(path)
+        check_text(text, path)
+        root = parse_yaml(text, path)
+        if root is not None:  # only comments: nothing is set
+            _mapping(root, path)
+    except JobErrors as broken:
+        return broken.errors
+    return ()
+
+
 def _mapping(root: Node | None, source: Path) -> Node:
     if root is None:
         raise JobErrors(

@@ -71,6 +71,36 @@ def test_validate_exits_with_1_and_shows_every_files_errors(project):
     assert "char_gpt.yaml: valid" in result.output
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        ("workload: {a: [}", "not YAML"),
+        ("- a", "a mapping"),
+        ("a: 1\na: 2", "duplicate key"),
+    ],
+)
+def test_validate_checks_that_a_defaults_file_is_there_and_is_yaml(project, text, message):
+    file = project / "include/jobs/defaults.yaml"
+    if text is not None:
+        file.write_text(text)
+    result = invoke("validate", file)
+    assert result.exit_code == 1
+    assert str(file) in result.output
+    assert message in result.output
+    assert not json.loads(invoke("validate", file, "--json").output)["valid"]
+
+
+@pytest.mark.parametrize("text", ["limits: {retries: 1}\n", "# nothing yet\n"])
+def test_validate_says_of_a_good_defaults_file_what_it_checked(project, text):
+    (project / "include/jobs/defaults.yaml").write_text(text)
+    result = invoke("validate", "include/jobs/defaults.yaml")
+    assert result.exit_code == 0
+    assert result.output == (
+        "include/jobs/defaults.yaml: valid YAML; its values are checked with the jobs they apply to\n"
+    )
+
+
 def test_validate_as_json(project):
     (project / "bad.yaml").write_text("kind: [\n", encoding="utf-8")
     result = invoke("validate", "bad.yaml", "--json")

@@ -15,7 +15,7 @@ from seedance_ops.jobs.check_schedule import schedule_findings
 from seedance_ops.jobs.check_secrets import reserved_variable_findings
 from seedance_ops.jobs.check_variants import overriding_path, variant_findings, variant_warnings
 from seedance_ops.jobs.dotted import DottedPathError
-from seedance_ops.jobs.execution import MINIMUM_SEEDS
+from seedance_ops.jobs.execution import MAXIMUM_RUNS, MINIMUM_SEEDS
 from seedance_ops.jobs.findings import Finding, dotted
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.training_job import TrainingJob
@@ -26,6 +26,7 @@ def check(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
     """Every fault of a job whose single values are valid."""
     return [
         *schedule_findings(job),
+        *_repeat_findings(job),
         *_treatment_findings(job, project),
         *variant_findings(job),
         *_findings_within_variants(job, project),
@@ -61,6 +62,19 @@ def _findings_within_variants(job: TrainingJob, project: ProjectContext | None) 
             cause = next((cause for cause in causes if cause is not None), None)
             if cause is not None and (finding.path, finding.message) not in in_the_job:
                 yield replace(finding, path=("variants", name, "set", cause))
+
+
+def _repeat_findings(job: TrainingJob) -> Iterator[Finding]:
+    variants, seeds = len(job.variants), job.repeats.seeds
+    if variants * seeds > MAXIMUM_RUNS:
+        yield Finding(
+            ("repeats", "seeds"),
+            f"{variants} variants × {seeds} seeds are {variants * seeds} runs: Airflow maps a task over at "
+            f"most {MAXIMUM_RUNS} (core.max_map_length)",
+            allowed=f"1 … {MAXIMUM_RUNS // variants} with {variants} variants",
+            suggestion="lower it, or split the variants over several jobs",
+            reads=(("variants",),),
+        )
 
 
 def _repeat_warnings(job: TrainingJob) -> Iterator[Finding]:

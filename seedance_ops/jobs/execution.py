@@ -11,6 +11,9 @@ from seedance_ops.strict_model import StrictModel
 MINIMUM_SEEDS = 3
 """With fewer runs per variant no interval is worth printing: the verdict is "not judgeable"."""
 
+MAXIMUM_RUNS = 1024
+"""Airflow refuses to map a task over more: its ``core.max_map_length``, unless somebody raised it."""
+
 
 class Resources(StrictModel):
     """What each node gives to the job."""

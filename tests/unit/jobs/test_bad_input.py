@@ -31,6 +31,13 @@ CASES = {
     ),
     "variant called twice": (("  baseline: {}", "  topk: {}"), 17, 3, "", ["duplicate key", "topk"]),
     "wrong type": (("seeds: 5", 'seeds: "5"'), 19, 18, "repeats.seeds", ["integer", "without quotes"]),
+    "more runs than Airflow maps": (
+        ("seeds: 5", "seeds: 513"),
+        19,
+        18,
+        "repeats.seeds",
+        ["2 variants × 513 seeds are 1026 runs", "at most 1024", "max_map_length", "1 … 512"],
+    ),
     "yes for a boolean": (
         ("Asia/Shanghai}", "Asia/Shanghai, catchup: yes}"),
         6,

@@ -107,3 +107,10 @@ def test_a_secret_is_refused_for_one_run_too_and_not_repeated(load, spoil, path,
     with pytest.raises(JobErrors, match=f"{path}: a secret written as a value") as caught:
         apply_overrides(load(text).job, {path: value})
     assert value not in str(caught.value)
+
+
+def test_as_many_runs_as_airflow_maps_are_allowed_and_no_more(load, spoil):
+    job = load(spoil(("params: [", "params: [repeats.seeds, "))).job
+    assert apply_overrides(job, {"repeats.seeds": 512}).repeats.seeds == 512
+    with pytest.raises(JobErrors, match="1026 runs"):
+        apply_overrides(job, {"repeats.seeds": 513})

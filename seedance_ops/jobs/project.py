@@ -45,13 +45,19 @@ class ProjectContext:
         return self.root / "include" / "catalog" / "prices.yaml"
 
     def job_files(self) -> list[Path]:
-        """Every job file, in a stable order; ``defaults.yaml`` is none."""
+        """Every job file, in a stable order.
+
+        ``defaults.yaml`` is none, nor is what an editor leaves (``.#job.yaml``), nor what is no file at all.
+        """
         return sorted(
             path
             for pattern in ("*.yaml", "*.yml")
             for path in self.jobs_folder.rglob(pattern)
-            if path.name != DEFAULTS_FILE
+            if path.name != DEFAULTS_FILE and path.is_file() and not self._is_hidden(path)
         )
+
+    def _is_hidden(self, path: Path) -> bool:
+        return any(part.startswith(".") for part in path.relative_to(self.jobs_folder).parts)
 
     def defaults_files(self, job_file: Path) -> Iterator[Path]:
         """The ``defaults.yaml`` that apply to a job file, outermost first."""

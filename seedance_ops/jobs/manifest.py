@@ -17,6 +17,8 @@ from seedance_ops.strict_model import StrictModel
 RESERVED = "_run"
 """Folder for what belongs to the run as a whole; no variant can be called so."""
 
+_HASHED = re.compile(r".*-[0-9a-f]{8}")
+
 
 class PlannedRun(StrictModel):
     """One training: a variant under one seed, at its place in the order."""
@@ -75,9 +77,14 @@ def plan_runs(job: TrainingJob, run_id: str) -> tuple[PlannedRun, ...]:
 
 
 def run_key(run_id: str) -> str:
-    """A run id as a path segment of an object key; two ids never share one."""
+    """A run id as a path segment of an object key; two ids never share one.
+
+    An id that could be another's hashed form, or that a path would take for a way up, is hashed as well.
+    """
     safe = re.sub(r"[^A-Za-z0-9._-]", "-", run_id)
-    return safe if safe == run_id else f"{safe[:150]}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"
+    if safe == run_id and safe.strip(".") and not _HASHED.fullmatch(safe):
+        return safe
+    return f"{safe[:150]}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"
 
 
 def training_prefix(variant: str, seed: int, take: int) -> str:

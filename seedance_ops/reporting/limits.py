@@ -17,7 +17,12 @@ _ENOUGH_RUNS = 10
 
 def limits_of(job: TrainingJob, statistics: Statistics, runs: pd.DataFrame) -> tuple[str, ...]:
     """Sample size, method, what could have been detected, and what the measurements are."""
-    return (*_sample(job), *_detectable(job, statistics), *_measurements(job, runs))
+    return (
+        *_sample(job),
+        *_detectable(job, statistics),
+        *_target(job, statistics, runs),
+        *_measurements(job, runs),
+    )
 
 
 def _sample(job: TrainingJob) -> Iterator[str]:
@@ -51,6 +56,22 @@ def _detectable(job: TrainingJob, statistics: Statistics) -> Iterator[str]:
             found.append(f"{variant} {number(smallest)} ({share} of {statistics.baseline})")
         if found:
             yield f"Smallest difference in {metric} detected with 80 % power: {', '.join(found)}."
+
+
+def _target(job: TrainingJob, statistics: Statistics, runs: pd.DataFrame) -> Iterator[str]:
+    """Runs that never reached the target have no cost to it, and their variant no comparison."""
+    quality = job.workload.quality
+    if quality is None or quality.target is None:
+        return
+    for variant in job.variants:
+        completed = int((runs["variant"] == variant).sum()) if len(runs) else 0
+        row = statistics.level(variant, "usd_to_target_quality")
+        reached = row.n if row else 0
+        if reached < completed:
+            yield (
+                f"{variant} reached the target {quality.metric} {number(quality.target)} in {reached} of "
+                f"{completed} runs: its cost to target quality is not judged."
+            )
 
 
 def _measurements(job: TrainingJob, runs: pd.DataFrame) -> Iterator[str]:

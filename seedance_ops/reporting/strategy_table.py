@@ -21,10 +21,11 @@ _TITLES: dict[str, tuple[str, bool]] = {
     "usd_per_run": ("USD per run", False),
 }
 """Metric → title, and whether its change says more than its level."""
-_AFTER_QUALITY = {"usd_to_target_quality": ("USD to target quality", False)}
+_HEADLINE = {"usd_to_target_quality": ("USD to target quality", False)}
+"""Before all others where the job names a target: what quality costs is what it asks."""
 _FOREST = (
-    "usd_per_run",
     "usd_to_target_quality",
+    "usd_per_run",
     "usd_per_tflops_hour",
     "run_s",
     "step_time_ms",
@@ -41,7 +42,10 @@ def columns_of(job: TrainingJob, statistics: Statistics) -> tuple[Column, ...]:
     """The columns for which some variant has a value."""
     metrics = metrics_of(job)
     quality = job.workload.quality
-    titles = _TITLES | ({quality.metric: (quality.metric, False)} if quality else {}) | _AFTER_QUALITY
+    has_target = quality is not None and quality.target is not None
+    titles = _HEADLINE | _TITLES if has_target else dict(_TITLES)
+    if quality:
+        titles[quality.metric] = (quality.metric, False)
     measured = {row.metric for row in statistics.levels}
     return tuple(
         Column(

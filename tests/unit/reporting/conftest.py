@@ -194,6 +194,11 @@ def tables(manifest: RunManifest) -> RunTables:
 
 
 @pytest.fixture(scope="session")
+def judge_tables() -> Callable[[RunManifest, RunTables], Judged]:
+    return judge_run
+
+
+@pytest.fixture(scope="session")
 def judged() -> Judged:
     manifest = manifest_of()
     return judge_run(manifest, tables_of(manifest))

@@ -86,6 +86,27 @@ def test_the_strategy_table_has_the_baseline_and_its_changes(report):
     assert cells["bf16"].n == 5
 
 
+def test_with_a_target_the_cost_to_reach_it_leads(report):
+    assert report.columns[0].metric == "usd_to_target_quality"
+    assert report.effects[0].metric == "usd_to_target_quality"
+    cells = {row.variant: row.cells[0] for row in report.strategies}
+    assert cells["bf16"].n == 5
+    assert cells["bf16"].mean is not None
+    assert (cells["topk"].n, cells["topk"].mean, cells["topk"].change) == (0, None, None)
+    assert "topk reached the target val_loss 3 in 0 of 5 runs: its cost to target quality is not judged." in (
+        report.limits
+    )
+    assert not any(limit.startswith("bf16 reached") for limit in report.limits)
+
+
+def test_without_a_target_no_column_asks_for_it(job_text, make_manifest, make_tables, judge_tables):
+    manifest = make_manifest(job_text.replace(", target: 3.0", ""))
+    report = report_of(judge_tables(manifest, make_tables(manifest)))
+    assert report.columns[0].metric == "utilisation_mean"
+    assert "usd_to_target_quality" not in {column.metric for column in report.columns}
+    assert not any("target" in limit for limit in report.limits)
+
+
 def test_the_study_costs_what_its_runs_cost(report, judged):
     assert report.study.usd == pytest.approx(judged.costs["usd_per_run"].sum())
     assert sum(run.usd for run in report.order) == pytest.approx(report.study.usd)

@@ -65,6 +65,11 @@ class Verdict(StrictModel):
     """Gates of severity ``warning`` that do not hold."""
 
     @property
+    def is_accepted(self) -> bool:
+        """Whether this is a variant that may replace the baseline."""
+        return self.outcome == "accepted" and not self.of_baseline
+
+    @property
     def summary(self) -> str:
         """The verdict in one line."""
         words = "; ".join(self.reasons) or "every gate holds"
@@ -87,7 +92,7 @@ class GateResults(StrictModel):
 
 def job_accepted(accept: Literal["any", "all", "report"], verdicts: Iterable[Verdict]) -> bool:
     """Whether a run succeeds: without a verdict nothing is accepted, and the baseline is no result."""
-    accepted = [verdict.outcome == "accepted" for verdict in verdicts if not verdict.of_baseline]
+    accepted = [verdict.is_accepted for verdict in verdicts if not verdict.of_baseline]
     if accept == "report":
         return True
     return any(accepted) if accept == "any" else bool(accepted) and all(accepted)

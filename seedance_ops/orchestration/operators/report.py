@@ -48,22 +48,21 @@ class VerdictOperator(StageOperator):
 
     def execute(self, context: Context) -> dict[str, str]:
         """Returns each variant's verdict; raises where the job does not accept them."""
-        from seedance_ops.quality.results import GateResults, job_accepted
+        from seedance_ops.quality.results import GateResults
 
         if problems := self.stages_not_done(context):
             raise AirflowFailException(f"nothing to judge: {', '.join(problems)}")
         run = self.run_store(context)
-        job, results = run.manifest().job, run.read("gates.json", GateResults)
+        results = run.read("gates.json", GateResults)
         verdicts = {verdict.variant: str(verdict.outcome) for verdict in results.verdicts}
         for verdict in results.verdicts:
             self.log.info("%s: %s", verdict.variant, verdict.summary)
-        if not job_accepted(job.accept, results.verdicts):
-            raise AirflowFailException(f"not accepted (accept: {job.accept}): {verdicts}")
-        self._publish(context, run, verdicts)
+        if not results.accepted:
+            raise AirflowFailException(f"not accepted (accept: {results.accept}): {verdicts}")
+        self._publish(context, run, [v.variant for v in results.verdicts if v.is_accepted])
         return verdicts
 
-    def _publish(self, context: Context, run: RunStore, verdicts: dict[str, str]) -> None:
-        accepted = [variant for variant, outcome in verdicts.items() if outcome == "accepted"]
+    def _publish(self, context: Context, run: RunStore, accepted: list[str]) -> None:
         if not accepted:
             return
         base = run.location.uri.rpartition("/")[0]

@@ -12,12 +12,14 @@ _LONGEST_NAME = 63
 _HASH_DIGITS = 12
 
 
-def job_hash(job: TrainingJob, code_sha256: str | None, image: str | None) -> str:
-    """SHA-256 over the job with all its defaults, its code and its image; independent of the YAML's form."""
+def job_hash(job: TrainingJob, code_sha256: str | None, _image: str | None = None) -> str:
+    """SHA-256 over the job with all its defaults, its image among them, and its code; not the YAML's form.
+
+    ``_image`` is what callers passed before, and has no effect.
+    """
     content = {
         "job": job.model_dump(mode="json", by_alias=True),
         "code_sha256": code_sha256,
-        "image": image,
     }
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()

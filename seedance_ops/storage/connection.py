@@ -18,15 +18,6 @@ _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
-def location_from_environment(uri: str, environ: Mapping[str, str] = os.environ) -> StorageLocation:
-    """The location of a URI at the endpoint and region that the usual AWS variables name."""
-    return StorageLocation(
-        uri=uri.rstrip("/"),
-        endpoint_url=_first(environ, _ENDPOINT_VARIABLES),
-        region=_first(environ, _REGION_VARIABLES),
-    )
-
-
 def endpoint_of(location: StorageLocation) -> str | None:
     """The endpoint in force: the location's own, else the environment's, else ``None`` for AWS."""
     return location.endpoint_url or _first(os.environ, _ENDPOINT_VARIABLES)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from seedance_ops.storage.client import ObjectStore
-from seedance_ops.storage.connection import location_from_environment
+from seedance_ops.storage.config import StorageLocation
 from seedance_ops.storage.server import EmbeddedStore
 from seedance_ops.training.metrics.reading import read_steps
 from seedance_ops.training.plan import LaunchPlan
@@ -25,7 +25,7 @@ def test_a_run_outlives_an_outage_of_its_store(
     try:
         for name, value in record.environment().items():
             monkeypatch.setenv(name, value)
-        store = ObjectStore(location_from_environment("s3://outage/run"))
+        store = ObjectStore(StorageLocation(uri="s3://outage/run", endpoint_url=record.endpoint_url))
         store.ensure_bucket()
         progress = tmp_path / "progress.json"
         ranks = start_ranks("tiny.py", 2, tmp_path / "log", variables(tmp_path, store, progress))

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from seedance_ops.cli.app import app
 
 ROOT = Path(__file__).parents[3]
-HEAVY = ("airflow", "torch", "pandas", "boto3", "obstore", "pyarrow", "numpy", "scipy", "great_expectations")
+HEAVY = ("airflow", "torch", "pandas", "boto3", "pyarrow", "numpy", "scipy", "great_expectations")
 
 
 @pytest.fixture

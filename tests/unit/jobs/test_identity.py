@@ -12,17 +12,19 @@ from seedance_ops.jobs.identity import job_hash, launch_name
 
 def test_the_form_of_the_yaml_does_not_matter(load, valid, spoil):
     again = load(spoil(("args: {layers: 2}", "args:\n    layers: 2  # two\n  launch: torchrun")))
-    assert job_hash(load(valid).job, None, None) == job_hash(again.job, None, None)
+    assert job_hash(load(valid).job, None) == job_hash(again.job, None)
 
 
 def test_values_code_and_image_matter(load, valid, spoil):
     job = load(valid).job
     other = load(spoil(("layers: 2", "layers: 3"))).job
+    workload = job.workload.model_copy(update={"image": "registry/image@sha256:abc"})
+    with_image = job.model_copy(update={"workload": workload})
     hashes = {
-        job_hash(job, None, None),
-        job_hash(other, None, None),
-        job_hash(job, "abc", None),
-        job_hash(job, None, "abc"),
+        job_hash(job, None),
+        job_hash(other, None),
+        job_hash(with_image, None),
+        job_hash(job, "abc"),
     }
     assert len(hashes) == 4
 

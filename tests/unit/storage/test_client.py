@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.config import StorageLocation
-from seedance_ops.storage.connection import location_from_environment
+from seedance_ops.storage.connection import endpoint_of
 from seedance_ops.storage.errors import BucketMissing, ObjectExists, ObjectMissing, StoreUnreachable
 
 SECRET = "not-to-be-shown"
@@ -128,7 +128,9 @@ def test_an_unreachable_store_is_asked_again_and_then_named(
     assert SECRET not in str(caught.value)
 
 
-def test_the_environment_names_endpoint_and_region() -> None:
-    environ = {"AWS_ENDPOINT_URL_S3": "http://one", "AWS_ENDPOINT_URL": "http://two", "AWS_REGION": "r"}
-    location = location_from_environment("s3://bucket/prefix/", environ)
-    assert (location.endpoint_url, location.region, location.prefix) == ("http://one", "r", "prefix")
+def test_the_environment_names_the_endpoint_unless_the_location_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://general")
+    assert endpoint_of(StorageLocation(uri="s3://bucket")) == "http://general"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://specific")
+    assert endpoint_of(StorageLocation(uri="s3://bucket")) == "http://specific"
+    assert endpoint_of(StorageLocation(uri="s3://bucket", endpoint_url="http://own")) == "http://own"

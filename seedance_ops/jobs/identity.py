@@ -12,11 +12,8 @@ _LONGEST_NAME = 63
 _HASH_DIGITS = 12
 
 
-def job_hash(job: TrainingJob, code_sha256: str | None, _image: str | None = None) -> str:
-    """SHA-256 over the job with all its defaults, its image among them, and its code; not the YAML's form.
-
-    ``_image`` is what callers passed before, and has no effect.
-    """
+def job_hash(job: TrainingJob, code_sha256: str | None) -> str:
+    """SHA-256 over the job with all its defaults, its image among them, and its code; not the YAML's form."""
     content = {
         "job": job.model_dump(mode="json", by_alias=True),
         "code_sha256": code_sha256,

@@ -68,7 +68,7 @@ class PlanOperator(StageOperator):
         digest = "-".join(sorted({version.sha256 for version in code.values()})) or None
         return RunManifest(
             job=job,
-            job_hash=job_hash(job, digest, job.workload.image),
+            job_hash=job_hash(job, digest),
             source=self.source,
             run_id=run_id,
             runs=plan_runs(job, run_id),

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -46,12 +47,13 @@ class Snapshot:
 class RunView:
     """Turns snapshots into a picture for a terminal, or into lines for a log."""
 
-    def __init__(self, job: TrainingJob, run_id: str) -> None:
+    def __init__(self, job: TrainingJob, run_id: str, logs: Path) -> None:
         self._job = job
         self._planned = plan_runs(job, run_id)
         self._began_s = time.monotonic()
         self._said: set[str] = set()
         self._run_id = run_id
+        self._logs = logs
 
     def render(self, now: Snapshot) -> RenderableType:
         """The whole picture."""
@@ -67,7 +69,13 @@ class RunView:
             if ended and line not in self._said:
                 self._said.add(line)
                 lines.append(f"[{_clock(time.monotonic() - self._began_s)}] {line}")
+                if task["state"] == "failed":
+                    lines.append(f"       log: {self._log_folder(task)}")
         return "\n".join(lines) or None
+
+    def _log_folder(self, task: dict[str, Any]) -> Path:
+        folder = self._logs / f"dag_id={task['dag_id']}/run_id={self._run_id}/task_id={task['task_id']}"
+        return folder / f"map_index={task['map_index']}" if task["map_index"] >= 0 else folder
 
     def _title(self, now: Snapshot) -> Text:
         left = self._seconds_left(now)

@@ -22,16 +22,22 @@ from seedance_ops.launchers.running import RunningLaunch, running_launches
 from seedance_ops.orchestration.client import AirflowAway, AirflowClient, AirflowRefused, run_id_now
 from seedance_ops.orchestration.embedded.components import EmbeddedAirflow, EmbeddedAirflowError, running
 from seedance_ops.orchestration.embedded.settings import USER, bundle_folder, keys_of
+from seedance_ops.orchestration.embedded.unusable_home import home_is_unusable
 from seedance_ops.orchestration.job_files import JobFiles
+from seedance_ops.storage.server import EmbeddedStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SUCCEEDED, FAILED, INTERRUPTED = 0, 1, 130
+SUCCEEDED, FAILED, INVALID, INTERRUPTED = 0, 1, 2, 130
 _PARSE_TIMEOUT_S = 120.0
 _CANCEL_TIMEOUT_S = 60.0
 _AWAY_TIMEOUT_S = 90.0
 _POLL_S = 1.0
+
+
+class NameTaken(ValueError):  # noqa: N818 - names what is wrong
+    """Another file has a job of the same name."""
 
 
 class RunSession:
@@ -57,16 +63,30 @@ class RunSession:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         signal.signal(signal.SIGHUP, signal.default_int_handler)
         try:
+            self._refuse_namesake()
             return self._run(conf, interactive=interactive)
-        except (EmbeddedAirflowError, AirflowRefused) as error:
-            self._console.print(f"error: {error}", style="red", highlight=False)
+        except NameTaken as error:
+            self._print_error(str(error))
+            return INVALID
+        except (EmbeddedAirflowError, EmbeddedStoreError, AirflowRefused) as error:
+            self._print_error(str(error))
+            return FAILED
+        except OSError as error:
+            self._print_error(home_is_unusable(self._home, error))
             return FAILED
         except KeyboardInterrupt:
             return INTERRUPTED
         finally:
             if self._own:
                 with _ignoring_interrupts():
+                    self._console.print("stopping Airflow …", style="dim")
                     self._own.stop()
+
+    def _refuse_namesake(self) -> None:
+        files = JobFiles(self._project, bundle_folder(self._home))
+        if other := files.namesake(self._file):
+            name = self._job.metadata.name
+            raise NameTaken(f"{self._file}: {other} has a job named {name} too; give this one another name")
 
     def _run(self, conf: Mapping[str, Any], *, interactive: bool) -> int:
         client = self._connect()
@@ -90,6 +110,9 @@ class RunSession:
         self._print_result(client, run_id)
         return SUCCEEDED if state == "success" else FAILED
 
+    def _print_error(self, message: str) -> None:
+        self._console.print(f"error: {message}", style="red", highlight=False, markup=False)
+
     def _connect(self) -> AirflowClient:
         found = running(self._home)
         if found is None:
@@ -110,7 +133,7 @@ class RunSession:
             time.sleep(0.5)
 
     def _watch(self, client: AirflowClient, dag_id: str, run_id: str, *, interactive: bool) -> str:
-        view = RunView(self._job, run_id)
+        view = RunView(self._job, run_id, self._home / "logs")
         answered_s = time.monotonic()
         with Live(console=self._console, auto_refresh=False, transient=False) as live:
             while True:

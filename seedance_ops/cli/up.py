@@ -25,6 +25,8 @@ def up(
     from seedance_ops.jobs.project import ProjectContext
     from seedance_ops.orchestration.embedded.components import EmbeddedAirflow, EmbeddedAirflowError
     from seedance_ops.orchestration.embedded.settings import USER, keys_of
+    from seedance_ops.orchestration.embedded.unusable_home import home_is_unusable
+    from seedance_ops.storage.server import EmbeddedStoreError
 
     project = ProjectContext.discover(Path.cwd())
     if project is None:
@@ -41,8 +43,11 @@ def up(
         while True:
             time.sleep(2)
             airflow.watch()
-    except EmbeddedAirflowError as error:
+    except (EmbeddedAirflowError, EmbeddedStoreError) as error:
         typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from None
+    except OSError as error:
+        typer.echo(f"error: {home_is_unusable(home, error)}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         typer.echo("\nstopping …")

@@ -27,6 +27,7 @@ from seedance_ops.orchestration.operators.plan import PlanOperator
 from seedance_ops.orchestration.operators.report import ReportOperator, VerdictOperator
 from seedance_ops.orchestration.operators.workspace import CloseWorkspaceOperator, OpenWorkspaceOperator
 from seedance_ops.orchestration.pools import pool_of
+from seedance_ops.orchestration.submissions import SPARE_TRIES
 
 TRAIN_TASK = "train"
 _RETRY_DELAY = timedelta(seconds=10)
@@ -78,7 +79,7 @@ def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> No
         task_id=TRAIN_TASK,
         map_index_template="{{ task.variant }} seed {{ task.seed }}",
         **({"pool": pool} if pool else {}),
-        retries=job.limits.retries,
+        retries=job.limits.retries + SPARE_TRIES,
         retry_delay=_RETRY_DELAY,
         retry_policy=retry_policy(),
         **common,

@@ -29,6 +29,10 @@ class DeadlineExceeded(TrainingFailed):
     """The job waited or ran longer than ``limits`` allow, and was cancelled."""
 
 
+class RetriesExhausted(TrainingFailed):
+    """The job failed more often than ``limits.retries`` allow."""
+
+
 class CommunicationFailed(TrainingFailed):
     """A collective or a rendezvous failed."""
 
@@ -67,9 +71,9 @@ def retry_policy(delay: timedelta = timedelta(seconds=10)) -> ExceptionRetryPoli
     return ExceptionRetryPolicy(
         rules=[
             RetryRule(
-                exception=[OutOfMemory, BadInput, Cancelled, DeadlineExceeded],
+                exception=[OutOfMemory, BadInput, Cancelled, DeadlineExceeded, RetriesExhausted],
                 action=RetryAction.FAIL,
-                reason="the same again would end the same",
+                reason="another try would not help, or is not allowed",
             ),
             RetryRule(
                 exception=[CommunicationFailed, NodeLost, StorageFailed],

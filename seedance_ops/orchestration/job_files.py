@@ -40,6 +40,14 @@ class JobFiles:
         watched = sorted({*map(str, self._watched()), str(file.absolute())})
         write_whole(self._folder / _WATCHED, json.dumps(watched))
 
+    def namesake(self, file: Path) -> Path | None:
+        """Another file of the bundle that has a job of the same name, if there is one."""
+        name = self._job_name(file, _read(file))
+        others = (
+            other for other in (*self._project.job_files(), *self._watched()) if not other.samefile(file)
+        )
+        return next((other for other in others if name and self._job_name(other, _read(other)) == name), None)
+
     def stubs(self) -> dict[str, str]:
         """Every stub by its file name. Of two files with one job name the second is refused."""
         first_of: dict[str, Path] = {}

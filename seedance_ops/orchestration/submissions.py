@@ -8,6 +8,10 @@ from seedance_ops.launchers.base import LaunchState
 from seedance_ops.launchers.record import LaunchRecord
 from seedance_ops.strict_model import StrictModel
 
+SPARE_TRIES = 3
+"""Tries of Airflow's beyond ``limits.retries``, for its own accidents: a worker that was killed, or an end
+that came before the scheduler had noticed the deferral. Such a try re-attaches, and launches nothing."""
+
 
 class Intent(StrictModel):
     """What is written to the task's state before a job is submitted, and completed when it has ended."""
@@ -17,9 +21,13 @@ class Intent(StrictModel):
     job_hash: str
     take: int = 1
     submission: int = 1
+    failures: int = 0
+    """Submissions that failed before this one, since somebody last cleared the task."""
     preemptions: int = 0
     reattached: bool = False
     """Whether this try found the submission made already."""
+    max_tries: int | None = None
+    """Airflow's, when the try began: a retry leaves it as it is, and clearing the task raises it."""
     outcome: LaunchState | None = None
     """None from before the submission until its end has been recorded."""
 
@@ -44,30 +52,42 @@ class Intent(StrictModel):
 
 
 def next_intent(wanted: Intent, remembered: Intent | None, records: Iterable[LaunchRecord]) -> Intent:
-    """The submission to make, or to re-attach to.
+    """The submission to make, to re-attach to, or, where its outcome is a success, to leave alone.
 
-    One whose end was never recorded may still run: its name is submitted again, which re-attaches. After a
-    failure the next submission resumes the same take; after a success somebody cleared the task, and a new
-    take trains from the start. Without memory, the records in the object store say what there was.
+    One whose end was never recorded may still run: its name is submitted again, which re-attaches. One that
+    has succeeded stands, unless somebody cleared the task since: then a new take trains from the start. After
+    a failure the next submission resumes the same take. Without memory, the records in the object store say
+    what there was.
 
     Args:
-        wanted: Variant, seed and job hash; its counters are ignored.
+        wanted: Variant, seed, job hash and Airflow's ``max_tries``; its counters are ignored.
         remembered: What the task's state holds.
         records: What the object store holds about this variant and seed.
     """
-    if remembered is not None and remembered.concerns(wanted):
-        last, outcome = remembered, remembered.outcome
-        if outcome is None:
-            return remembered.model_copy(update={"reattached": True})
-    else:
-        newest = max(records, key=lambda record: record.submission, default=None)
-        if newest is None:
-            return wanted
-        last = wanted.model_copy(update={"take": newest.take, "submission": newest.submission})
-        outcome = newest.state
+    if remembered is None or not remembered.concerns(wanted):
+        return _after_records(wanted, records)
+    cleared = remembered.max_tries != wanted.max_tries
+    if remembered.outcome is None:
+        return remembered.model_copy(update={"reattached": True, "max_tries": wanted.max_tries})
+    succeeded = remembered.outcome is LaunchState.SUCCEEDED
+    if succeeded and not cleared:
+        return remembered
     return wanted.model_copy(
         update={
-            "take": last.take + (outcome is LaunchState.SUCCEEDED),
-            "submission": last.submission + 1,
+            "take": remembered.take + succeeded,
+            "submission": remembered.submission + 1,
+            "failures": 0 if cleared or succeeded else remembered.failures + 1,
+        }
+    )
+
+
+def _after_records(wanted: Intent, records: Iterable[LaunchRecord]) -> Intent:
+    newest = max(records, key=lambda record: record.submission, default=None)
+    if newest is None:
+        return wanted
+    return wanted.model_copy(
+        update={
+            "take": newest.take + (newest.state is LaunchState.SUCCEEDED),
+            "submission": newest.submission + 1,
         }
     )

@@ -17,6 +17,10 @@ from seedance_ops.launchers.factory import launcher_for
 _PROFILE: TypeAdapter[LauncherProfile] = TypeAdapter(LauncherProfile)
 
 
+_SETTLE_S = 2.0
+"""An event that comes before the scheduler has seen the worker let go makes it fail the task."""
+
+
 class LaunchTrigger(BaseTrigger):
     """Fires once, when the job has ended or outlived a deadline; the event carries the whole status.
 
@@ -67,6 +71,7 @@ class LaunchTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Poll until the end; blocking calls run in threads."""
         launcher, handle = self._launcher()
+        await asyncio.sleep(_SETTLE_S)
         watch = _Stopwatch()
         offset = 0
         while True:

@@ -107,8 +107,7 @@ class EmbeddedStore:
             process = record.process() if record else None
             if record is None or process is None:
                 return False
-            _stop(process)
-            self._write(record.model_copy(update={"server": None}))
+            _stop(process)  # the record now names a process that is gone, which says enough
             return True
 
     def running(self) -> StoreRecord | None:

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -26,7 +27,14 @@ from seedance_ops.launchers.factory import launches_folder
 from seedance_ops.launchers.processes import processes_of
 from seedance_ops.launchers.running import cancel_all
 from seedance_ops.orchestration import triggers
-from seedance_ops.orchestration.failures import Cancelled, NodeLost, failure_of, retry_policy
+from seedance_ops.orchestration.failures import (
+    Cancelled,
+    NodeLost,
+    RetriesExhausted,
+    TrainingFailed,
+    failure_of,
+    retry_policy,
+)
 from seedance_ops.orchestration.hooks import StorageHook
 from seedance_ops.orchestration.launch_records import records_of
 from seedance_ops.orchestration.operators.launch import LaunchTrainingOperator
@@ -63,6 +71,7 @@ def run(
 ) -> Iterator[RunStore]:
     """A run's store, reached through an Airflow connection, with no AWS variable set."""
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
+    monkeypatch.setattr(triggers, "_SETTLE_S", 0.0)  # no scheduler is here to wait for
     for name in store_server.environment():
         monkeypatch.delenv(name)
     extras = {"endpoint_url": location.endpoint_url, "region_name": "us-east-1", "uri": location.uri}
@@ -102,9 +111,13 @@ def operator() -> LaunchTrainingOperator:
     )
 
 
-def execute(state: TaskState) -> LaunchTrigger:
+def context(state: TaskState, max_tries: int = 2) -> Any:
+    return {"run_id": RUN_ID, "task_state_store": state, "ti": SimpleNamespace(max_tries=max_tries)}
+
+
+def execute(state: TaskState, max_tries: int = 2) -> LaunchTrigger:
     with pytest.raises(TaskDeferred) as deferred:
-        operator().execute({"run_id": RUN_ID, "task_state_store": state})  # type: ignore[typeddict-item]
+        operator().execute(context(state, max_tries))
     assert isinstance(deferred.value.trigger, LaunchTrigger)
     return deferred.value.trigger
 
@@ -117,7 +130,7 @@ def event_of(trigger: LaunchTrigger) -> dict[str, Any]:
 
 
 def complete(state: TaskState, event: dict[str, Any]) -> Any:
-    return operator().execute_complete({"run_id": RUN_ID, "task_state_store": state}, event)  # type: ignore[typeddict-item]
+    return operator().execute_complete(context(state), event)
 
 
 def test_a_worker_killed_after_submitting_pays_for_no_second_job(run: RunStore, tmp_path: Path) -> None:
@@ -150,11 +163,30 @@ def test_a_failure_is_typed_and_the_next_try_is_a_new_submission(run: RunStore) 
         assert len(records_of(run, "baseline", 0)) == submission
 
 
+def test_a_try_that_airflow_repeats_after_a_recorded_success_trains_nothing_again(run: RunStore) -> None:
+    plan(run, "true")
+    state = TaskState()
+    first = complete(state, event_of(execute(state)))
+    assert operator().execute(context(state)) == first
+    assert len(records_of(run, "baseline", 0)) == 1
+
+
+def test_a_job_that_fails_more_often_than_it_may_is_not_tried_again(run: RunStore) -> None:
+    plan(run, "exit 3")
+    state = TaskState()
+    for failure in (TrainingFailed, TrainingFailed, RetriesExhausted):  # limits.retries is 2
+        with pytest.raises(failure) as raised:
+            complete(state, event_of(execute(state)))
+        decision = retry_policy().evaluate(raised.value, try_number=1, max_tries=9)
+        assert (decision.action.value == "fail") is (failure is RetriesExhausted)
+    assert len(records_of(run, "baseline", 0)) == 3
+
+
 def test_clearing_a_finished_task_trains_again_in_a_fresh_place(run: RunStore) -> None:
     plan(run, "true")
     state = TaskState()
     complete(state, event_of(execute(state)))
-    complete(state, event_of(execute(state)))
+    complete(state, event_of(execute(state, max_tries=5)))
     assert [(r.submission, r.take) for r in records_of(run, "baseline", 0)] == [(1, 1), (2, 2)]
 
 
@@ -222,7 +254,7 @@ def test_a_task_killed_while_it_submits_cancels_what_it_started(run: RunStore) -
     plan(run, "sleep 600")
     task = operator()
     with pytest.raises(TaskDeferred) as deferred:
-        task.execute({"run_id": RUN_ID, "task_state_store": TaskState()})  # type: ignore[typeddict-item]
+        task.execute(context(TaskState()))
     task.on_kill()
     assert isinstance(deferred.value.trigger, LaunchTrigger)
     assert processes_of(str(deferred.value.trigger.handle["name"])) == []

@@ -27,8 +27,8 @@ class CollectOperator(StageOperator):
         from seedance_ops.reporting.run_table import assemble
 
         run = self.run_store(context)
+        manifest = self.manifest_of(run)
         run.forget(*_DERIVED)
-        manifest = run.manifest()
         tables = read_run_tables(run, manifest)
         tables.write(run)
         table = assemble(manifest, tables)

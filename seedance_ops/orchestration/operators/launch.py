@@ -11,7 +11,7 @@ from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.launchers.base import Launcher, LaunchState, LaunchStatus
 from seedance_ops.launchers.factory import launcher_for
-from seedance_ops.orchestration.failures import failure_of
+from seedance_ops.orchestration.failures import RetriesExhausted, failure_of
 from seedance_ops.orchestration.launch_names import announce, name_of
 from seedance_ops.orchestration.launch_records import record_of, records_of, spec_of, write_record
 from seedance_ops.orchestration.operators.stage import StageOperator
@@ -46,16 +46,18 @@ class LaunchTrainingOperator(StageOperator):
         self.poll_interval_s = poll_interval_s
         self._launching: tuple[Launcher, str] | None = None
 
-    def execute(self, context: Context) -> NoReturn:
-        """Submit or re-attach, and defer."""
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Submit or re-attach, and defer; returns at once where an earlier try has recorded a success."""
         run = self.run_store(context)
         manifest = run.manifest()
         intent = self._next(context, run, manifest)
+        if intent.outcome is LaunchState.SUCCEEDED:
+            return self._summary(intent)
         if intent.reattached and self._was_cancelled(manifest, intent):
             # Whoever cleared this task cancelled its job, and wants another.
             self._record(context, run, manifest, intent, self._status(manifest, intent))
             intent = self._next(context, run, manifest)
-        self._submit(context, run, manifest, intent)
+        return self._submit(context, run, manifest, intent)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
         """Record the end; then return, submit anew, or raise the failure's own type.
@@ -68,12 +70,15 @@ class LaunchTrainingOperator(StageOperator):
         status = LaunchStatus.model_validate(event["status"])
         self._record(context, run, manifest, done, status)
         if status.state is LaunchState.SUCCEEDED:
-            return {"variant": self.variant, "seed": self.seed, "submission": done.submission}
+            return self._summary(done)
         if status.state is LaunchState.PREEMPTED and done.preemptions < manifest.job.limits.max_preemptions:
             self._submit(context, run, manifest, done.after_preemption())
         if status.state is LaunchState.CANCELLED and done.reattached:
             self._submit(context, run, manifest, self._next(context, run, manifest))
-        raise failure_of(status, name_of(manifest, done))
+        failure = failure_of(status, name_of(manifest, done))
+        if done.failures >= manifest.job.limits.retries:
+            raise RetriesExhausted(f"{failure} (limits.retries: {manifest.job.limits.retries})") from failure
+        raise failure
 
     def on_kill(self) -> None:
         """Cancel what this process is submitting, if it is killed before it could defer."""
@@ -83,7 +88,12 @@ class LaunchTrainingOperator(StageOperator):
                 launcher.cancel(handle)
 
     def _next(self, context: Context, run: RunStore, manifest: RunManifest) -> Intent:
-        wanted = Intent(variant=self.variant, seed=self.seed, job_hash=manifest.job_hash)
+        wanted = Intent(
+            variant=self.variant,
+            seed=self.seed,
+            job_hash=manifest.job_hash,
+            max_tries=context["ti"].max_tries,
+        )
         stored = context["task_state_store"].get(_STATE_KEY)
         remembered = Intent.model_validate(stored) if stored else None
         known = remembered is not None and remembered.concerns(wanted)
@@ -109,6 +119,9 @@ class LaunchTrainingOperator(StageOperator):
             method_name="execute_complete",
         )
         raise AssertionError("defer does not return")
+
+    def _summary(self, done: Intent) -> dict[str, Any]:
+        return {"variant": self.variant, "seed": self.seed, "submission": done.submission}
 
     def _was_cancelled(self, manifest: RunManifest, intent: Intent) -> bool:
         return self._status(manifest, intent).state is LaunchState.CANCELLED

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowFailException
 
 from seedance_ops.cost.catalogue import load_prices
 from seedance_ops.jobs.catalog import launcher_profile
+from seedance_ops.jobs.errors import JobErrors
 from seedance_ops.jobs.identity import job_hash
 from seedance_ops.jobs.manifest import CodeVersion, RunManifest, plan_runs
 from seedance_ops.jobs.overrides import apply_overrides
@@ -42,9 +44,7 @@ class PlanOperator(StageOperator):
         have changed, which is refused because treatments would mix.
         """
         run = self.run_store(context)
-        overrides = overrides_of(self.job, context["params"])
-        project = ProjectContext(Path(self.project))
-        job = apply_overrides(self.job, overrides, project=project) if overrides else self.job
+        overrides, job = self._overridden(context["params"])
         manifest = self._manifest(context["run_id"], job, overrides, run)
         manifest = _write_once(run, manifest)
         self.log.info("%d trainings of job %s", len(manifest.runs), manifest.job_hash[:12])
@@ -52,6 +52,14 @@ class PlanOperator(StageOperator):
             {"variant": planned.variant, "seed": planned.seed, "order": planned.order}
             for planned in manifest.runs
         ]
+
+    def _overridden(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], TrainingJob]:
+        project = ProjectContext(Path(self.project))
+        try:
+            overrides = overrides_of(self.job, params)
+            return overrides, apply_overrides(self.job, overrides, project=project)
+        except JobErrors as errors:
+            raise AirflowFailException(errors.render()) from None  # another try would read the same
 
     def _manifest(
         self, run_id: str, job: TrainingJob, overrides: dict[str, Any], run: RunStore
@@ -115,7 +123,7 @@ def _write_once(run: RunStore, manifest: RunManifest) -> RunManifest:
         run.write("manifest.json", manifest)
         return manifest
     if earlier.job_hash != manifest.job_hash:
-        raise ValueError(
+        raise AirflowFailException(
             f"run {manifest.run_id} was planned with job hash {earlier.job_hash[:12]}, the job or its code "
             f"now has {manifest.job_hash[:12]}; a run never mixes two versions: trigger a new one"
         )

@@ -28,7 +28,7 @@ class ReportOperator(StageOperator):
         from seedance_ops.reporting.report import failed_report, render_html
 
         run = self.run_store(context)
-        manifest = run.manifest()
+        manifest = self.manifest_of(run)
         if problems := self.stages_not_done(context):
             self.log.warning("Nothing to judge: %s", ", ".join(problems))
             report = failed_report(manifest, _stamp(run), [f"stage {problem}" for problem in problems])

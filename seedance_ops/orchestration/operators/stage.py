@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from airflow.sdk import BaseOperator, Context
+from airflow.sdk.exceptions import AirflowFailException
 
+from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.orchestration.hooks import DEFAULT_CONN_ID, StorageHook
 from seedance_ops.storage.config import StorageLocation
@@ -50,6 +52,15 @@ class StageOperator(BaseOperator):
         hook = self.hook
         hook.activate()
         return RunStore(self._base(hook), self.job_name, context["run_id"])
+
+    def manifest_of(self, run: RunStore) -> RunManifest:
+        """What ``plan`` wrote; where it has not, no further try of this task can help."""
+        from seedance_ops.storage.errors import ObjectMissing
+
+        try:
+            return run.manifest()
+        except ObjectMissing:
+            raise AirflowFailException("the run was never planned") from None
 
     def states(self, context: Context, *task_ids: str) -> dict[str, str]:
         """The present state of other tasks of this run; one that has none yet is left out."""

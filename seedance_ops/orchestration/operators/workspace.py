@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
@@ -16,7 +17,7 @@ from seedance_ops.orchestration.launch_records import record_of, records_of, wri
 from seedance_ops.orchestration.operators.stage import StageOperator
 from seedance_ops.orchestration.submissions import Intent
 
-_SCRATCH = ("checkpoints", "code", "ranks")
+_SCRATCH = ("checkpoints", "code", "ranks", "job.log")  # the end of the log stands beside its record
 
 
 class OpenWorkspaceOperator(StageOperator):
@@ -65,8 +66,16 @@ class CloseWorkspaceOperator(StageOperator):
                     run, record_of(manifest, intent, name, launcher.status(handle)), launcher, handle
                 )
             if isinstance(launcher, LocalLauncher):
-                for scratch in _SCRATCH:
-                    shutil.rmtree(launcher.workspace(name).folder / scratch, ignore_errors=True)
+                _remove_scratch(launcher.workspace(name).folder)
+
+
+def _remove_scratch(folder: Path) -> None:
+    for name in _SCRATCH:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _is_recorded(run: RunStore, intent: Intent) -> bool:

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -58,8 +57,7 @@ def test_components_of_a_killed_supervisor_are_ended_and_its_record_is_not_belie
     try:
         with listener, pytest.raises(EmbeddedAirflowError, match=f"port {port} is taken"):
             taken.start(lambda _: None)
-        time.sleep(0.1)
-        assert orphan.poll() is not None
+        orphan.wait(10)
         assert stranger.poll() is None
     finally:
         orphan.kill()

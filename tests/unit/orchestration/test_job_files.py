@@ -72,6 +72,17 @@ def test_two_jobs_of_one_name_leave_the_first_and_refuse_the_second(tmp_path: Pa
     assert "b.yaml" in refused[0]
 
 
+def test_a_copy_elsewhere_of_a_jobs_name_is_found_before_it_is_run(tmp_path: Path) -> None:
+    project = project_with(tmp_path / "project", a="metadata: {name: same}\n")
+    copied, other = tmp_path / "copied.yaml", tmp_path / "other.yaml"
+    copied.write_text("metadata: {name: same}\n", encoding="utf-8")
+    other.write_text("metadata: {name: other}\n", encoding="utf-8")
+    files = JobFiles(project, tmp_path / "bundle")
+    assert files.namesake(copied) == project.jobs_folder / "a.yaml"
+    assert files.namesake(project.jobs_folder / "a.yaml") is None
+    assert files.namesake(other) is None
+
+
 def test_a_nested_name_is_not_taken_for_the_jobs(tmp_path: Path) -> None:
     project = project_with(
         tmp_path, a="metadata: {name: a}\nvariants:\n  x:\n    name: b\n", b="metadata: {name: b}\n"

@@ -9,7 +9,8 @@ from seedance_ops.launchers.base import LaunchState
 from seedance_ops.launchers.record import LaunchRecord
 from seedance_ops.orchestration.submissions import Intent, next_intent
 
-WANTED = Intent(variant="topk", seed=3, job_hash="a" * 64)
+WANTED = Intent(variant="topk", seed=3, job_hash="a" * 64, max_tries=2)
+CLEARED = WANTED.model_copy(update={"max_tries": 5})
 FAILURES = st.sampled_from(
     [LaunchState.FAILED, LaunchState.LOST, LaunchState.CANCELLED, LaunchState.PREEMPTED]
 )
@@ -52,8 +53,21 @@ def test_a_failed_submission_is_followed_by_a_new_one_that_resumes(
 
 
 def test_clearing_a_finished_training_starts_it_from_scratch_under_a_new_name() -> None:
-    after = next_intent(WANTED, WANTED.ended(LaunchState.SUCCEEDED), [])
-    assert (after.submission, after.take) == (2, 2)
+    after = next_intent(CLEARED, WANTED.ended(LaunchState.SUCCEEDED), [])
+    assert (after.submission, after.take, after.outcome) == (2, 2, None)
+
+
+def test_a_retry_after_a_recorded_success_trains_nothing_again() -> None:
+    done = WANTED.ended(LaunchState.SUCCEEDED)
+    assert next_intent(WANTED, done, []) == done
+
+
+@given(FAILURES)
+def test_failures_are_counted_until_somebody_clears_the_task(outcome: LaunchState) -> None:
+    first = next_intent(WANTED, WANTED.ended(outcome), [])
+    second = next_intent(WANTED, first.ended(outcome), [])
+    assert (first.failures, second.failures) == (1, 2)
+    assert next_intent(CLEARED, second.ended(outcome), []).failures == 0
 
 
 def test_state_that_belongs_to_another_training_is_not_believed() -> None:

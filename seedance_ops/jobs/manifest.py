@@ -54,6 +54,8 @@ class RunManifest(StrictModel):
     """By variant; none where an image holds the code."""
     overrides: dict[str, str | int | float | bool | None] = {}
     """What the trigger form or ``--set`` changed."""
+    replaced: dict[str, str | int | float | bool | None] = {}
+    """What the job's file says at those paths; empty where it is not known."""
     planned_at_s: float
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
@@ -37,6 +38,7 @@ def render_html(report: Report) -> str:
         "finding": wording.finding_of,
         "excess": wording.excess_of,
         "clock": _clock,
+        "setting": _setting,
         "symbol": lambda outcome: _SYMBOLS.get(outcome, ""),
         "words": lambda outcome: str(outcome).replace("_", " "),
     }
@@ -112,6 +114,11 @@ def _last_values(report: Report, metric: str) -> str:
         f"{name} ends between {wording.number(min(ends))} and {wording.number(max(ends))}"
         for name, ends in last.items()
     )
+
+
+def _setting(value: str | float | bool | None) -> str:  # noqa: FBT001
+    """A value as the job's file has it."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _clock(at_s: float | None) -> str:

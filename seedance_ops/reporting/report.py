@@ -60,6 +60,7 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         study=study_cost_of(costs, tables.earlier_launches),
         limits=limits_of(job, statistics, table.frame),
         overrides=manifest.overrides,
+        replaced=manifest.replaced,
         stamp=stamp,
     )
 
@@ -81,6 +82,7 @@ def failed_report(manifest: RunManifest, stamp: dict[str, str], problems: list[s
         differences=_differences(job),
         problems=tuple(problems),
         overrides=manifest.overrides,
+        replaced=manifest.replaced,
         stamp=stamp,
     )
 

@@ -139,6 +139,8 @@ class Report(StrictModel):
     """What a reader must keep in mind."""
     overrides: dict[str, str | int | float | bool | None] = Field(default={})
     """What was changed for this run."""
+    replaced: dict[str, str | int | float | bool | None] = Field(default={})
+    """What the job's file says there; empty where it is not known."""
     stamp: dict[str, str]
 
     def as_json(self) -> str:

@@ -164,3 +164,22 @@ def test_a_report_of_a_failure_names_the_problem(judged):
     text = render_html(report)
     assert "there is no table &lt;costs&gt;" in text
     assert "Not judged" in text
+
+
+def test_what_a_run_changed_stands_above_the_verdicts(judged):
+    manifest = judged.manifest.model_copy(
+        update={
+            "overrides": {"workload.stop.samples": 160, "workload.args.flag": True},
+            "replaced": {"workload.stop.samples": 960},
+        }
+    )
+    text = render_html(report_of(replace(judged, manifest=manifest)))
+    changed = text[text.index("This run changed:") : text.index("</header>")]
+    assert re.sub(r"<[^>]+>", "", changed).strip() == (
+        "This run changed: workload.stop.samples = 160 (the job's file says 960), workload.args.flag = true"
+    )
+    assert text.count("workload.stop.samples = 160") == 1
+
+
+def test_a_run_that_changed_nothing_says_nothing_of_it(page):
+    assert "This run changed" not in page

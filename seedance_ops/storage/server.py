@@ -12,7 +12,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ from pathlib import Path
 import psutil
 from pydantic import ValidationError
 
+from seedance_ops.loopback import is_free
 from seedance_ops.process_identity import ProcessIdentity
 from seedance_ops.strict_model import StrictModel
 from seedance_ops.whole_file import write_whole
@@ -92,7 +92,7 @@ class EmbeddedStore:
             if record.process() is not None:
                 self._wait_until_ready(record)
                 return record
-            if not all(_free(port) for port in _all_ports(record.ports)):
+            if not all(is_free(port) for port in _all_ports(record.ports)):
                 record = record.model_copy(update={"ports": _free_ports()})
             record = self._start(record)
             self._wait_until_ready(record)
@@ -228,7 +228,7 @@ def _free_ports() -> dict[str, int]:
         ports[service] = next(
             port
             for port in iter(lambda: 20_000 + secrets.randbelow(20_000), None)
-            if port not in taken and _free(port) and _free(port + _GRPC_OFFSET)
+            if port not in taken and is_free(port) and is_free(port + _GRPC_OFFSET)
         )
         taken |= {ports[service]}
     return ports
@@ -236,16 +236,6 @@ def _free_ports() -> dict[str, int]:
 
 def _all_ports(ports: Mapping[str, int]) -> list[int]:
     return [offset + port for port in ports.values() for offset in (0, _GRPC_OFFSET)]
-
-
-def _free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def _answers(endpoint_url: str) -> bool:

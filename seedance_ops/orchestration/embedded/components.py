@@ -6,7 +6,6 @@ import fcntl
 import hashlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.launchers.factory import launches_folder
 from seedance_ops.launchers.processes import end_all
 from seedance_ops.launchers.running import cancel_all
+from seedance_ops.loopback import free_port, is_free
 from seedance_ops.orchestration.embedded.settings import environment
 from seedance_ops.process_identity import ProcessIdentity
 from seedance_ops.storage.server import EmbeddedStore
@@ -91,8 +91,8 @@ class EmbeddedAirflow:
         """
         self._claim()
         self._end_leftovers()
-        port = self._port or _free_port()
-        if not _is_free(port):
+        port = self._port or free_port()
+        if not is_free(port):
             raise EmbeddedAirflowError(f"port {port} is taken; stop what listens there, or choose --port")
         store = {}
         if self._store:
@@ -255,22 +255,6 @@ def _is_healthy(url: str) -> bool:
         health[part]["status"] == "healthy"
         for part in ("metadatabase", "scheduler", "triggerer", "dag_processor")
     )
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def _signal_group(child: subprocess.Popen[bytes], sign: signal.Signals) -> None:

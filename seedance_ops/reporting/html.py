@@ -14,6 +14,7 @@ from seedance_ops.reporting.figures import curves_plot, forest_plot
 from seedance_ops.reporting.report_model import Cell, Column, Report
 
 _TEMPLATE = "report.html.j2"
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _EVERY_RUN = "in every run"
 _SYMBOLS = {
     "accepted": "✓",
@@ -47,11 +48,18 @@ def render_html(report: Report) -> str:
 
 
 def cell_lines(cell: Cell, column: Column) -> list[str]:
-    """What a cell of the strategy table shows, one thing a line: the value to look for comes first."""
-    level, change = _level(cell, column), _change(cell, column)
-    first, second = (change, level) if column.leads_with == "change" and change else (level, change)
+    """What a cell of the strategy table shows, one thing a line: mean, interval, change, number of runs.
+
+    A line breaks after the comma of an interval alone, so that the table fits a window.
+    """
+    change = _change(cell, column)
     note = f"n = {cell.n}" + (f"; {cell.reason}" if cell.reason else "")
-    return [*first, *([" ".join(second)] if second else []), note]
+    lines = [*_level(cell, column), *([" ".join(change)] if change else [])]
+    return [*(_unbroken(line) for line in lines), note]
+
+
+def _unbroken(line: str) -> str:
+    return line.replace(" ", _NO_BREAK).replace(f",{_NO_BREAK}", ", ").replace(f"{_NO_BREAK}[", " [")
 
 
 def _level(cell: Cell, column: Column) -> list[str]:

@@ -34,8 +34,6 @@ class Column(StrictModel):
     metric: str
     title: str
     unit: str
-    leads_with: Literal["level", "change"]
-    """Which of the two the reader looks for."""
     change_scale: Literal["relative", "absolute"] = "relative"
     exact: bool = False
     """Counted: the interval is the range over runs."""

@@ -12,16 +12,15 @@ from seedance_ops.reporting.report_model import Cell, Column, Effect, StrategyRo
 from seedance_ops.stats.equivalence import NO_RATIO
 from seedance_ops.stats.outcomes import Interval, NotJudgeable
 
-_TITLES: dict[str, tuple[str, bool]] = {
-    "utilisation_mean": ("Mean utilisation", False),
-    "usd_per_tflops_hour": ("USD per TFLOPS·h", False),
-    "all_reduce_ms": ("All-reduce time", True),
-    "communication_wait_s": ("Waiting in communication", True),
-    "bytes_on_wire": ("Bytes on wire", True),
-    "usd_per_run": ("USD per run", False),
+_TITLES = {
+    "utilisation_mean": "Mean utilisation",
+    "usd_per_tflops_hour": "USD per TFLOPS·h",
+    "all_reduce_ms": "All-reduce time",
+    "communication_wait_s": "Waiting in communication",
+    "bytes_on_wire": "Bytes on wire",
+    "usd_per_run": "USD per run",
 }
-"""Metric → title, and whether its change says more than its level."""
-_HEADLINE = {"usd_to_target_quality": ("USD to target quality", False)}
+_HEADLINE = {"usd_to_target_quality": "USD to target quality"}
 """Before all others where the job names a target: what quality costs is what it asks."""
 _FOREST = (
     "usd_to_target_quality",
@@ -45,18 +44,17 @@ def columns_of(job: TrainingJob, statistics: Statistics) -> tuple[Column, ...]:
     has_target = quality is not None and quality.target is not None
     titles = _HEADLINE | _TITLES if has_target else dict(_TITLES)
     if quality:
-        titles[quality.metric] = (quality.metric, False)
+        titles[quality.metric] = quality.metric
     measured = {row.metric for row in statistics.levels}
     return tuple(
         Column(
             metric=name,
             title=title,
             unit=metrics[name].unit,
-            leads_with="change" if by_change else "level",
             change_scale="absolute" if quality and name == quality.metric else "relative",
             exact=metrics[name].nature == "counted",
         )
-        for name, (title, by_change) in titles.items()
+        for name, title in titles.items()
         if name in measured
     )
 

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from seedance_ops.quality.results import GateResults
+from seedance_ops.reporting.html import cell_lines
 from seedance_ops.reporting.report import Report, build_report, failed_report, render_html
 
 STAMP = {"job": "tiny", "git_commit": "0123abc", "cluster_id": "cluster-0123abc"}
@@ -183,3 +184,15 @@ def test_what_a_run_changed_stands_above_the_verdicts(judged):
 
 def test_a_run_that_changed_nothing_says_nothing_of_it(page):
     assert "This run changed" not in page
+
+
+def test_every_cell_of_the_strategy_table_has_the_mean_before_its_change(report):
+    wire = [column.metric for column in report.columns].index("bytes_on_wire")
+    lines = {row.variant: cell_lines(row.cells[wire], report.columns[wire]) for row in report.strategies}
+    assert lines["topk"] == ["720", "in\xa0every\xa0run", "−94\xa0%\xa0in\xa0every\xa0run", "n = 5"]
+    assert lines["baseline"] == ["12\xa0k", "in\xa0every\xa0run", "n = 5"]
+    for place, column in enumerate(report.columns):
+        for row in report.strategies:
+            first, *_ = cell_lines(row.cells[place], column)
+            assert (first == "—") == (row.cells[place].mean is None)
+            assert first[0] not in "+−"

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from seedance_ops.quality.wording import percent
+from seedance_ops.quality.wording import interval, percent
 from seedance_ops.reporting.report_model import Curve, Effect
 
 _TEXT = "#010203"
@@ -31,8 +31,8 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-_WIDEST_CHANGE = 3.0
-"""Relative changes beyond ±300 % are cut, so that one wild interval does not flatten the others."""
+WIDEST_CHANGE = 3.0
+"""The axis of changes ends at +300 %, or at a bound beyond, so that one wild interval flattens no other."""
 
 
 def forest_plot(effects: Sequence[Effect], variants: Sequence[str], label: str) -> str:
@@ -40,8 +40,11 @@ def forest_plot(effects: Sequence[Effect], variants: Sequence[str], label: str) 
     with mpl.rc_context(_STYLE | {"svg.hashsalt": "forest"}):
         figure = Figure(figsize=(8.2, 1.0 + 0.3 * len(effects)), layout="constrained")
         axes = figure.add_subplot()
+        limit = axis_limit(effects)
         for row, effect in enumerate(reversed(effects)):
-            _effect(axes, row, effect, _COLOURS[variants.index(effect.variant) % len(_COLOURS)])
+            _effect(axes, row, effect, _COLOURS[variants.index(effect.variant) % len(_COLOURS)], limit)
+        if any(effect.high > limit for effect in effects):
+            axes.set_xlim(right=limit)
         axes.axvline(0.0, color=_TEXT, linewidth=0.8)
         axes.set_yticks(range(len(effects)))
         axes.set_yticklabels([f"{effect.metric} · {effect.variant}" for effect in reversed(effects)])
@@ -57,6 +60,7 @@ def curves_plot(curves: Sequence[Curve], variants: Sequence[str], label: str, *,
     with mpl.rc_context(_STYLE | {"svg.hashsalt": prefix}):
         figure = Figure(figsize=(6.2, 3.8), layout="constrained")
         axes = figure.add_subplot()
+        at_one_place = len({samples for curve in curves for samples in curve.samples}) == 1
         for curve in curves:
             place = variants.index(curve.variant)
             first = next(other for other in curves if other.variant == curve.variant) is curve
@@ -68,9 +72,11 @@ def curves_plot(curves: Sequence[Curve], variants: Sequence[str], label: str, *,
                 linewidth=1.1,
                 alpha=0.8,
                 marker="o" if len(curve.samples) < 12 else None,
-                markersize=3,
+                markersize=6 if len(curve.samples) == 1 else 3,
                 label=curve.variant if first else None,
             )
+        if at_one_place:
+            axes.set_xticks(curves[0].samples)
         axes.set_xlabel("samples")
         axes.set_ylabel(curves[0].metric)
         axes.grid(color=_TEXT, alpha=0.15, linewidth=0.6)
@@ -78,11 +84,23 @@ def curves_plot(curves: Sequence[Curve], variants: Sequence[str], label: str, *,
         return _inline(figure, prefix, label)
 
 
-def _effect(axes: Axes, row: int, effect: Effect, colour: str) -> None:
-    low, high = (max(-1.0, min(_WIDEST_CHANGE, end)) for end in (effect.low, effect.high))
-    change = max(-1.0, min(_WIDEST_CHANGE, effect.change))
+def axis_limit(effects: Sequence[Effect]) -> float:
+    """The largest change that is drawn at its place; a number stands for what lies beyond."""
+    return max([WIDEST_CHANGE, *(effect.bound for effect in effects if effect.bound is not None)])
+
+
+def _effect(axes: Axes, row: int, effect: Effect, colour: str, limit: float) -> None:
+    low, high = min(limit, effect.low), min(limit, effect.high)
     axes.plot([low, high], [row, row], color=colour, linewidth=2.2, solid_capstyle="butt")
-    axes.plot([change], [row], marker="D" if effect.exact else "o", color=colour, markersize=6)
+    if effect.change <= limit:
+        axes.plot([effect.change], [row], marker="D" if effect.exact else "o", color=colour, markersize=6)
+    if effect.high > limit:
+        axes.plot([limit], [row], marker=">", color=colour, markersize=8, clip_on=False)
+        text = f"to {percent(effect.high)}"
+        if effect.change > limit:
+            text = f"{percent(effect.change)} {interval(effect.low, effect.high, as_percent=True)}"
+        beside = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "fontsize": 9}
+        axes.annotate(text, (limit, row), annotation_clip=False, **beside)
     if effect.bound is not None:
         axes.plot([effect.bound] * 2, [row - 0.35, row + 0.35], color=_TEXT, linewidth=1.6, linestyle=":")
 

@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from seedance_ops.quality import wording
-from seedance_ops.reporting.figures import curves_plot, forest_plot
+from seedance_ops.reporting.figures import axis_limit, curves_plot, forest_plot
 from seedance_ops.reporting.report_model import Cell, Column, Report
 
 _TEMPLATE = "report.html.j2"
@@ -97,6 +97,8 @@ def _figures(report: Report) -> dict[str, list[tuple[str, Markup]]]:
             "Change against the baseline with its interval (diamond: counted, range). "
             "A dotted mark is the bound of a relative gate."
         )
+        if any(effect.high > axis_limit(report.effects) for effect in report.effects):
+            caption += " An arrow leads beyond the axis, to the number beside it."
         spoken = "; ".join(
             f"{effect.metric} of {effect.variant} {wording.percent(effect.change)} "
             f"{wording.interval(effect.low, effect.high, as_percent=True)}"
@@ -106,7 +108,8 @@ def _figures(report: Report) -> dict[str, list[tuple[str, Markup]]]:
         figures["forest"].append((caption, Markup(svg)))  # noqa: S704 - matplotlib escapes its text
     for place, metric in enumerate(dict.fromkeys(curve.metric for curve in report.curves)):
         curves = [curve for curve in report.curves if curve.metric == metric]
-        caption = f"{metric} over the samples seen, one line per run."
+        form = "dot" if all(len(curve.samples) == 1 for curve in curves) else "line"
+        caption = f"{metric} over the samples seen, one {form} per run."
         spoken = f"{caption} {_last_values(report, metric)}"
         svg = curves_plot(curves, variants, spoken, prefix=f"curves-{place}")
         figures["curves"].append((caption, Markup(svg)))  # noqa: S704

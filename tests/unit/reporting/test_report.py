@@ -196,3 +196,52 @@ def test_every_cell_of_the_strategy_table_has_the_mean_before_its_change(report)
             first, *_ = cell_lines(row.cells[place], column)
             assert (first == "—") == (row.cells[place].mean is None)
             assert first[0] not in "+−"
+
+
+def effects_at(report, **ends):
+    return report.model_copy(update={"effects": (report.effects[0].model_copy(update=ends),)})
+
+
+def drawn(text):
+    return text[text.index("<h2>Effects</h2>") : text.index("<h2>Gates</h2>")].partition(">")[2]
+
+
+def texts_of(figure):
+    return re.findall(r"<text[^>]*>([^<]*)</text>", figure)
+
+
+def test_a_change_beyond_the_axis_has_an_arrow_and_its_numbers(report):
+    figure = drawn(render_html(effects_at(report, change=5.2, low=4.1, high=6.5, bound=None)))
+    assert "+520 % [+410 %, +650 %]" in texts_of(figure)
+    assert "An arrow leads beyond the axis" in figure
+
+
+def test_an_interval_that_ends_beyond_the_axis_says_where(report):
+    texts = texts_of(drawn(render_html(effects_at(report, change=1.0, low=-0.5, high=8.0, bound=None))))
+    assert "to +800 %" in texts
+    assert "+800 %" not in texts  # no tick: the axis ends before
+
+
+def test_no_change_within_the_axis_has_an_arrow(report):
+    figure = drawn(render_html(effects_at(report, change=1.0, low=0.5, high=2.9, bound=None)))
+    assert "An arrow" not in figure
+    assert not any(text.startswith("to ") for text in texts_of(figure))
+
+
+def test_the_axis_reaches_as_far_as_a_bound(report):
+    figure = drawn(render_html(effects_at(report, change=3.5, low=3.2, high=4.5, bound=5.0)))
+    assert "An arrow" not in figure
+
+
+def test_one_evaluation_per_run_is_a_dot(report, page):
+    assert "val_loss over the samples seen, one line per run." in page
+    curves = tuple(
+        curve.model_copy(update={"samples": curve.samples[-1:], "values": curve.values[-1:]})
+        for curve in report.curves
+        if curve.metric == "val_loss"
+    )
+    text = render_html(report.model_copy(update={"curves": curves}))
+    assert "val_loss over the samples seen, one dot per run." in text
+    figure = text[text.index("<h2>Loss curves</h2>") :]
+    assert re.search(r"M 0 3 \n?", figure)  # the marker's circle: 3 points in radius
+    assert "24" in texts_of(figure)

@@ -12,6 +12,7 @@ from seedance_ops.stats.outcomes import CONFIDENCE, Comparison, Interval, Nature
 from seedance_ops.stats.samples import Pairable, Values, is_constant, pairable
 
 _POWER = 0.8
+IDENTICAL = "identical in every run: nothing varies, so a test has nothing to go by"
 
 
 def compare(
@@ -55,6 +56,8 @@ def estimate(treatment: Values, baseline: Values, *, paired: bool) -> Estimate |
     if paired:
         differences = treatment - baseline
         scale = np.abs(np.concatenate([treatment, baseline])).max()
+        if not differences.any():
+            return NotJudgeable(reason=IDENTICAL)
         if np.ptp(differences) <= 1e-12 * scale:
             return NotJudgeable(reason="the paired differences do not vary, so their error is unknown")
         n = len(differences)

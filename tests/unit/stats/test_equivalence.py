@@ -93,3 +93,16 @@ def test_two_different_programs_are_called_equivalent_in_5_percent_of_studies():
         for _ in range(600)
     )
     assert wrong / 600 <= 0.05 + 0.027
+
+
+@pytest.mark.parametrize("scale", ["absolute", "relative"])
+def test_pairs_without_any_difference_are_not_judgeable_and_say_so(scale):
+    outcome = tost([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], 0.5, scale=scale, pairs_by_seed=True)
+    assert isinstance(outcome, NotJudgeable)
+    assert outcome.reason == "identical in every run: nothing varies, so a test has nothing to go by"
+
+
+def test_pairs_with_the_same_difference_are_not_called_identical():
+    outcome = tost([1.5, 2.5, 3.5], [1.0, 2.0, 3.0], 0.6, pairs_by_seed=True)
+    assert isinstance(outcome, NotJudgeable)
+    assert "do not vary" in outcome.reason

@@ -11,6 +11,7 @@ from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.training_job import TrainingJob
 
 _WORKDIR: Path = ("workload", "workdir")
+_IS_FOLDER = "is a folder, name the script in it"
 _SCRIPT = re.compile(r"(?![-/])[^\s*?$~]+\.py")
 """A word of ``command`` that means a file of the project: no option, absolute path or shell text."""
 
@@ -28,8 +29,10 @@ def program_findings(job: TrainingJob, project: ProjectContext) -> Iterator[Find
     folder = root / (workload.workdir or "")
     if workload.entrypoint is not None:
         path = ("workload", "entrypoint")
-        yield from _script_findings(path, workload.entrypoint, folder, root)
-        if not workload.entrypoint.endswith(".py"):
+        misnamed = list(_script_findings(path, workload.entrypoint, folder, root))
+        yield from misnamed
+        is_folder = any(finding.message == _IS_FOLDER for finding in misnamed)
+        if not workload.entrypoint.endswith(".py") and not is_folder:
             yield Finding(path, "not a Python file", suggestion="use command for any other program")
     if workload.image is None:  # else the image may hold it
         for index, word in enumerate(workload.command or ()):
@@ -49,6 +52,8 @@ def _script_findings(path: Path, written: str, folder: pathlib.Path, root: pathl
     allowed = f"a file below {folder}"
     if problem := _outside_or_unreadable(folder / written, root):
         yield Finding(path, problem, allowed, reads=(_WORKDIR,))
+    elif (folder / written).is_dir():
+        yield Finding(path, _IS_FOLDER, allowed, reads=(_WORKDIR,))
     elif not (folder / written).is_file():
         message = "missing entrypoint: there is no such file in the project"
         yield Finding(path, message, allowed, _near(written, folder), reads=(_WORKDIR,))

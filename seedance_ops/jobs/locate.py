@@ -34,7 +34,8 @@ def locate(findings: Sequence[Finding], root: Node, sources: Iterable[Source]) -
     hidden = _lines_of_secrets(root)
     errors = [_error(finding, root, lines, hidden) for finding in findings[:MOST_ERRORS]]
     if len(findings) > MOST_ERRORS:
-        errors.append(JobError(f"and {len(findings) - MOST_ERRORS} more errors", root.place))
+        last = max((error.place for error in errors if error.place), default=root.place)
+        errors.append(JobError(f"and {len(findings) - MOST_ERRORS} more errors", last))  # sorts behind all
     return errors
 
 

@@ -22,6 +22,9 @@ MAXIMUM_VALUES = 20_000
 MAXIMUM_NUMBER_LENGTH = 40
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where it is there: ten times faster
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")
+"""What steers a terminal or ends a string in C; text needs only tab and line break."""
+_ALLOWED_CONTROLS = "of control characters only tab and line break"
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _BASED_INTEGER = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -79,24 +82,41 @@ def parse_yaml(text: str, source: Path) -> Node | None:
     try:
         root = reader.document(text)
     except yaml.MarkedYAMLError as error:
-        raise JobErrors([*reader.errors, _syntax_error(error, source)]) from None
+        raise JobErrors([*reader.errors, _syntax_error(error, text, source)]) from None
     except (yaml.YAMLError, ValueError) as error:
-        # A character YAML forbids: the reader knows the offset only, or not even that.
-        raise JobErrors([*reader.errors, JobError(_forbidden(error), Place(source, 1, 1))]) from None
+        raise JobErrors([*reader.errors, _forbidden(error, text, source)]) from None
     if reader.errors:
         raise JobErrors(reader.errors)
     return root
 
 
-def _forbidden(error: Exception) -> str:
-    return f"not YAML: {str(error).splitlines()[0]}; only printable characters in UTF-8 are allowed"
+def _forbidden(error: Exception, text: str, source: Path) -> JobError:
+    """A character YAML forbids: the parser knows its offset only, or not even that."""
+    found = _CONTROL.search(text)
+    if found is None:
+        message = f"not YAML: {str(error).splitlines()[0]}; only printable characters in UTF-8 are allowed"
+        return JobError(message, Place(source, 1, 1))
+    before = text[: found.start()]
+    place = Place(source, before.count("\n") + 1, found.start() - before.rfind("\n"))
+    return JobError(_control_character(found[0]), place, allowed=_ALLOWED_CONTROLS, suggestion="remove it")
 
 
-def _syntax_error(error: yaml.MarkedYAMLError, source: Path) -> JobError:
+def _control_character(character: str) -> str:
+    return f"the control character U+{ord(character):04X}"
+
+
+def _has_tab(text: str, mark: Any) -> bool:
+    """Whether the character at a mark, or the indentation before it, is a tab."""
+    line = text.split("\n")[mark.line] if mark and mark.line <= text.count("\n") else ""
+    indentation = line[: len(line) - len(line.lstrip(" \t"))]
+    return "\t" in indentation or line[mark.column : mark.column + 1] == "\t"
+
+
+def _syntax_error(error: yaml.MarkedYAMLError, text: str, source: Path) -> JobError:
     mark = error.problem_mark or error.context_mark
     place = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source, 1, 1)
     problem = error.problem or "cannot be read"
-    if "\\t" in problem or "tab character" in problem:
+    if "\\t" in problem or "tab character" in problem or _has_tab(text, mark):
         return JobError("a tab where YAML allows only spaces", place, suggestion="indent with spaces")
     context = f" ({error.context})" if error.context else ""
     return JobError(f"not YAML: {problem}{context}", place)
@@ -207,6 +227,12 @@ class _Reader:
         text = str(event.value)
         if any("\ud800" <= character <= "\udfff" for character in text):
             self._refuse(event, "half of a surrogate pair is not a character")
+            return ""
+        if control := _CONTROL.search(text):
+            message = _control_character(control[0])
+            self.errors.append(
+                JobError(message, self._place(event), allowed=_ALLOWED_CONTROLS, suggestion="remove it")
+            )
             return ""
         if not event.implicit[0]:  # quoted or a block: text as it stands
             return text

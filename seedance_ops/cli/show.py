@@ -29,7 +29,8 @@ def show(
         if as_json:
             print_json({"errors": broken.to_json()})
         else:
-            typer.echo(broken.render(), err=True)
+            for error in broken.errors:
+                typer.echo(f"error: {error.render()}", err=True)
         raise typer.Exit(1) from None
     base = Path.cwd()
     if as_json:

@@ -26,7 +26,7 @@ def validate(
     defaults = [file for file in files if file.name == DEFAULTS_FILE]
     loaded = load_jobs(file for file in files if file.name != DEFAULTS_FILE)
     errors = (*(error for file in defaults for error in defaults_errors(file)), *loaded.errors)
-    warnings = [warning for job in loaded.jobs for warning in job.warnings]
+    warnings = [*(warning for job in loaded.jobs for warning in job.warnings), *loaded.warnings]
     if as_json:
         print_json(
             {

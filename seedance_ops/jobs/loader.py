@@ -19,7 +19,7 @@ from seedance_ops.jobs.merge import merge
 from seedance_ops.jobs.plain import from_plain
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.prune import prune
-from seedance_ops.jobs.same_name import NamedFile, same_name_errors
+from seedance_ops.jobs.same_name import NamedFile, namesake_warnings, same_name_errors
 from seedance_ops.jobs.source_text import check_text, read_text
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.yaml_nodes import Node, parse_yaml
@@ -47,6 +47,8 @@ class LoadedJobs:
 
     jobs: tuple[LoadedJob, ...]
     errors: tuple[JobError, ...]
+    warnings: tuple[JobError, ...] = ()
+    """Besides those of each job."""
 
 
 def load_job_file(path: Path, *, project: ProjectContext | None = None) -> LoadedJob:
@@ -99,7 +101,8 @@ def load_jobs(paths: Iterable[Path], *, project: ProjectContext | None = None) -
         except JobErrors as broken:
             errors.extend(broken.errors)
     named = [NamedFile(job.job.metadata.name, job.source, job.positions.get("metadata.name")) for job in jobs]
-    return LoadedJobs(tuple(jobs), (*errors, *same_name_errors(named, project)))
+    same_name = same_name_errors(named, project)
+    return LoadedJobs(tuple(jobs), (*errors, *same_name), tuple(namesake_warnings(named, project)))
 
 
 def defaults_errors(path: Path) -> tuple[JobError, ...]:

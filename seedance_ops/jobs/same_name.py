@@ -43,10 +43,35 @@ def same_name_errors(files: Iterable[NamedFile], project: ProjectContext | None)
     return errors
 
 
+def namesake_warnings(files: Iterable[NamedFile], project: ProjectContext | None) -> Iterator[JobError]:
+    """A warning for each file outside its project's jobs whose name one of them has: it cannot be run."""
+    for file in files:
+        around = _project_of(file, project)
+        if around is None or _is_among(around, file):
+            continue
+        other = next((path for path in around.job_files() if _has_name(path, file.name)), None)
+        if other is not None:
+            yield JobError(
+                f"seedance run will refuse this file: {other} has a job of the same name",
+                file.place,
+                "metadata.name",
+                file.name,
+                suggestion="another name, if the file is to be run",
+            )
+
+
+def _project_of(file: NamedFile, project: ProjectContext | None) -> ProjectContext | None:
+    return project or ProjectContext.discover(file.source.parent) or ProjectContext.discover(Path.cwd())
+
+
+def _is_among(project: ProjectContext, file: NamedFile) -> bool:
+    return file.source.absolute().is_relative_to(project.jobs_folder.absolute())
+
+
 def _others_in_project(file: NamedFile, project: ProjectContext | None, known: set[Path]) -> Iterator[Path]:
-    project = project or ProjectContext.discover(file.source.parent)
-    if project is None or not file.source.absolute().is_relative_to(project.jobs_folder.absolute()):
-        return  # a file elsewhere becomes no DAG
+    project = _project_of(file, project)
+    if project is None or not _is_among(project, file):
+        return  # a file elsewhere becomes no DAG by itself
     for path in project.job_files():
         if path.absolute() not in known and _has_name(path, file.name):
             yield path

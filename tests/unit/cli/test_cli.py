@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -142,7 +143,12 @@ def test_neither_a_copy_elsewhere_nor_a_name_in_other_words_is_the_same_name(pro
         text.replace("owner: ml-platform", "owner: char-gpt").replace("plain-command", "char-gpt-2"),
         encoding="utf-8",
     )
-    assert invoke("validate", "copy.yaml").exit_code == 0
+    copy = invoke("validate", "copy.yaml")
+    assert copy.exit_code == 0
+    assert "warning: copy.yaml:5:9: metadata.name: seedance run will refuse this file" in copy.output
+    assert "include/jobs/char_gpt.yaml has a job of the same name" in copy.output
+    Path("copy.yaml").write_text(Path("copy.yaml").read_text().replace("name: char-gpt", "name: char-gpt-3"))
+    assert "refuse" not in invoke("validate", "copy.yaml").output
     assert invoke("validate", "include/jobs/char_gpt.yaml").exit_code == 0
 
 
@@ -171,8 +177,14 @@ def test_show_prints_yaml_with_the_origin_of_every_value(project):
 def test_show_of_a_broken_file_is_an_error_without_traceback(project):
     result = invoke("show", "nothing.yaml")
     assert result.exit_code == 1
-    assert "cannot be read" in result.output
+    assert result.output.startswith("error: nothing.yaml:1:1: cannot be read")
     assert isinstance(result.exception, SystemExit)
+
+
+def test_the_version_is_the_packages():
+    result = invoke("--version")
+    assert result.exit_code == 0
+    assert result.output == f"seedance {version('seedance-ops')}\n"
 
 
 def test_schema_of_an_unknown_kind_names_the_known_ones():

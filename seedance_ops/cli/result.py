@@ -53,10 +53,10 @@ def _print_verdicts(console: Console, document: str) -> None:
         return
     console.print()
     console.print(report.headline, style="bold", markup=False, highlight=False)
-    for problem in (*report.problems, *_missing(report)):
-        console.print(f"  {problem}", style="yellow", markup=False, highlight=False)
     if report.verdicts:
         console.print(_table(report))
+    for line in (*report.problems, *_reasons(report), *_missing(report)):
+        console.print(f"  {line}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     if report.status == "judged":
         done = "accepted" if report.accepted else "not accepted"
         console.print(f"The run is {done} (accept: {report.accept}).", markup=False, highlight=False)
@@ -64,6 +64,23 @@ def _print_verdicts(console: Console, document: str) -> None:
 
 def _missing(report: Report) -> list[str]:
     return [f"missing: {run.variant} seed {run.seed}: {run.reason}" for run in report.missing]
+
+
+def _reasons(report: Report) -> list[str]:
+    """Why a gate or a variant has no answer: sentences, too long for the table's columns."""
+    of_gates = [
+        f"{gate.variant} {gate.metric}: {gate.outcome.replace('_', ' ')}: {gate.reason}"
+        for gate in report.gates
+        if gate.reason is not None
+    ]
+    with_gates = {gate.variant for gate in report.gates}
+    of_variants = [
+        f"{verdict.variant}: {verdict.outcome.replace('_', ' ')}: {reason}"
+        for verdict in report.verdicts
+        if verdict.variant not in with_gates
+        for reason in verdict.reasons
+    ]
+    return [*of_gates, *of_variants]
 
 
 def _table(report: Report) -> Table:
@@ -77,13 +94,12 @@ def _table(report: Report) -> Table:
         head = [Text(verdict.variant), Text(verdict.outcome.replace("_", " "), _STYLES[verdict.outcome])]
         gates = [gate for gate in report.gates if gate.variant == verdict.variant]
         if not gates:
-            table.add_row(*head, Text(""), Text("; ".join(verdict.reasons)), Text(""))
+            table.add_row(*head, Text(""), Text("—"), Text(""))
         for gate in gates:
             style = "" if gate.outcome == "pass" else "yellow" if gate.severity == "warning" else "red"
-            found = finding_of(gate) if gate.reason is None else gate.reason
             outcome = f"{gate.metric}: {gate.outcome.replace('_', ' ')}"
             outcome += " (warning)" if style == "yellow" else ""
-            table.add_row(*head, Text(outcome, style), Text(found), Text(bound_of(gate)))
+            table.add_row(*head, Text(outcome, style), Text(finding_of(gate)), Text(bound_of(gate)))
             head = [Text(""), Text("")]
         table.add_section()
     return table

@@ -130,8 +130,16 @@ def _why_missing(records: RunTables, variant: ResolvedVariant) -> str | None:
     newest = records.launches.iloc[-1]
     if newest["state"] != "succeeded":
         why = f": {newest['reason']}" if isinstance(newest["reason"], str) else ""
-        return f"submission {newest['submission']} {newest['state']}{why}"
+        return f"submission {newest['submission']} {newest['state']}{why}{_all_submissions(records.launches)}"
     return _gap(records.steps, variant) if variant.workload.runtime == "session" else None
+
+
+def _all_submissions(launches: pd.DataFrame) -> str:
+    """How the submissions ended, where there are several."""
+    if len(launches) == 1:
+        return ""
+    ended = ", ".join(f"{count} {state}" for state, count in launches["state"].value_counts().items())
+    return f" ({len(launches)} submissions: {ended})"
 
 
 def _gap(steps: pd.DataFrame, variant: ResolvedVariant) -> str | None:

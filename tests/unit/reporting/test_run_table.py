@@ -118,6 +118,16 @@ def test_only_the_newest_submission_decides(manifest, tables):
     assert row["run_s"] > 100.0
 
 
+def test_a_run_that_was_submitted_several_times_says_how_they_ended(manifest, tables):
+    launches = tables.launches
+    first = launches[(launches["variant"] == "topk") & (launches["seed"] == 2)].assign(state="failed")
+    of_run = [first, first.assign(submission=2), first.assign(submission=3, state="preempted")]
+    newest = first.assign(submission=4, reason="out of memory")
+    table = assemble(manifest, replace(tables, launches=pd.concat([without(launches), *of_run, newest])))
+    (reason,) = reasons(table).values()
+    assert reason == "submission 4 failed: out of memory (4 submissions: 3 failed, 1 preempted)"
+
+
 def test_no_records_at_all_give_an_empty_table_with_its_columns(manifest, tables):
     nothing = replace(
         tables,

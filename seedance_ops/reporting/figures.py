@@ -99,8 +99,15 @@ def _effect(axes: Axes, row: int, effect: Effect, colour: str, limit: float) -> 
         text = f"to {percent(effect.high)}"
         if effect.change > limit:
             text = f"{percent(effect.change)} {interval(effect.low, effect.high, as_percent=True)}"
-        beside = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "fontsize": 9}
-        axes.annotate(text, (limit, row), annotation_clip=False, **beside)
+        axes.annotate(
+            text,
+            (limit, row),
+            xytext=(8, 0),
+            textcoords="offset points",
+            annotation_clip=False,
+            va="center",
+            fontsize=9,
+        )
     if effect.bound is not None:
         axes.plot([effect.bound] * 2, [row - 0.35, row + 0.35], color=_TEXT, linewidth=1.6, linestyle=":")
 

@@ -16,6 +16,7 @@ from seedance_ops.jobs.errors import JobErrors
 from seedance_ops.jobs.identity import job_hash
 from seedance_ops.jobs.manifest import CodeVersion, RunManifest, plan_runs
 from seedance_ops.jobs.overrides import apply_overrides
+from seedance_ops.jobs.param_forms import param_schema, param_schemas
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.jobs.training_job import TrainingJob
@@ -87,14 +88,13 @@ class PlanOperator(StageOperator):
             },
             code=code,
             overrides=overrides,
+            replaced={path: param_schema(self.job, path)["default"] for path in overrides},
             planned_at_s=time.time(),
         )
 
 
 def overrides_of(job: TrainingJob, params: Mapping[str, Any]) -> dict[str, Any]:
     """What the trigger form or ``--set`` changed, by path."""
-    from seedance_ops.jobs.param_forms import param_schemas
-
     schemas = param_schemas(job)
     unknown = set(params) - set(schemas)
     if unknown:

@@ -15,6 +15,7 @@ from seedance_ops.training.failure import LastWord
 
 LastWords = Mapping[int, LastWord]
 
+_ERROR_LINE = re.compile(r"(Error|Exception|error)\b.*:")
 _RANK_EXIT = re.compile(r"rank\s*:\s*(\d+)\s+\(local_rank: \d+\)\s*\n[^\n]*exitcode\s*:\s*(-?\d+)")
 """One entry of the failure table that torchrun prints last."""
 
@@ -74,7 +75,11 @@ def describe(exit_codes: Mapping[str, int], log_tail: str, words: LastWords) -> 
     if cause is not None:
         told = f"rank {cause}: {words[cause].error}: {_one_line(words[cause].message)}"
         return f"exit code {codes}; {told.rstrip(': ')}"
-    errors = [line for line in log_tail.splitlines() if re.search(r"(Error|Exception|error)\b.*:", line)]
+    errors = [
+        line
+        for line in log_tail.splitlines()
+        if _ERROR_LINE.search(line) and "ChildFailedError" not in line  # torchrun's echo of the real one
+    ]
     return f"exit code {codes}" + (f"; {_one_line(errors[-1])}" if errors else "")
 
 

@@ -132,3 +132,12 @@ def test_words_are_read_from_the_workspace_and_torn_ones_passed_over(tmp_path: P
 )
 def test_a_full_or_broken_disk_and_the_store_are_storage_and_may_be_tried_again(error, kind):
     assert kind_of_refusal(error) is kind
+
+
+def test_the_programs_own_error_is_told_and_not_torchruns_echo_of_it() -> None:
+    tail = (
+        "[rank0]:usage: char_gpt.py [-h]\n"
+        "[rank0]:char_gpt.py: error: unrecognized arguments: --eval_every 12\n"
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"
+    )
+    assert "unrecognized arguments: --eval_every 12" in describe({"0": 2}, tail, {})

@@ -50,7 +50,7 @@ class AirflowUnderTest:
         file = self.project.jobs_folder / f"{name}.yaml"
         file.write_text(text, encoding="utf-8")
         wanted = JobFiles(self.project, bundle_folder(self.home)).stub(file)
-        until(lambda: self.client.source(name) == wanted, 90)
+        until(lambda: self.client.source(name) == wanted, 240)
         self.client.pause(name, paused=False)
 
     def trigger(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
@@ -59,7 +59,7 @@ class AirflowUnderTest:
         self.client.trigger(dag_id, run_id, conf or {})
         return run_id
 
-    def wait(self, dag_id: str, run_id: str, timeout_s: float = 240) -> str:
+    def wait(self, dag_id: str, run_id: str, timeout_s: float = 600) -> str:
         """The run's final state."""
         until(lambda: self.client.run_state(dag_id, run_id) in ("success", "failed"), timeout_s)
         return self.client.run_state(dag_id, run_id)
@@ -93,7 +93,7 @@ class AirflowUnderTest:
             self.embedded.watch()
 
 
-def until(condition: Callable[[], Any], timeout_s: float = 60.0) -> Any:
+def until(condition: Callable[[], Any], timeout_s: float = 240.0) -> Any:
     """Wait for a truthy answer, and return it."""
     deadline = time.monotonic() + timeout_s
     while not (answer := condition()):

@@ -46,9 +46,9 @@ def test_ctrl_c_cancels_the_launched_job_and_leaves_no_process(tmp_path: Path) -
         assert process.poll() is None, process.stdout.read() if process.stdout else ""
         return any(folder for folder in launches.glob("*/progress.json"))
 
-    until(training, 180)
+    until(training, 400)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=300)
 
     assert process.returncode == 130, output
     assert "no job of this run is left" in output

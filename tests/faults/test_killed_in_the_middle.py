@@ -55,7 +55,7 @@ def reach_step(airflow: AirflowUnderTest, dag_id: str, run_id: str, step: int) -
                 return launch.name
         return None
 
-    return str(until(there, 120))
+    return str(until(there, 300))
 
 
 def assert_every_step_stands_once(airflow: AirflowUnderTest, dag_id: str, run_id: str) -> None:
@@ -104,7 +104,7 @@ def test_a_user_who_fails_the_run_leaves_no_process(airflow: AirflowUnderTest) -
     dag_id, run_id = start(airflow, "failed-by-user")
     name = reach_step(airflow, dag_id, run_id, 5)
     airflow.client.fail_run(dag_id, run_id)
-    until(lambda: not processes_of(name), 60)
+    until(lambda: not processes_of(name))
     assert airflow.wait(dag_id, run_id) == "failed"
     assert airflow.launches(dag_id, run_id) == []
 

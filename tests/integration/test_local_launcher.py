@@ -56,7 +56,7 @@ def shell(script: str, name: str = "job", **more: object) -> LaunchSpec:
     )
 
 
-def until(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
+def until(condition: Callable[[], object], timeout_s: float = 120.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "gave up waiting"

@@ -207,7 +207,7 @@ def test_a_failed_rank_is_told_by_number_code_and_kind(launcher: LocalLauncher, 
     status = launcher.status(handle)
     assert status.exit_codes["1"] == 78
     assert status.failure is FailureKind.BAD_INPUT
-    until(lambda: processes_of(spec.name) == [], timeout_s=5.0)  # the wrapper ends after it has told
+    until(lambda: processes_of(spec.name) == [], timeout_s=60.0)  # the wrapper ends after it has told
 
 
 def test_a_job_sees_its_secrets_but_neither_airflows_nor_anothers_switches(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.live import Live
 
+from seedance_ops.cli.interruption import interrupt_on_signals
 from seedance_ops.cli.live import RunView, Snapshot
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.training_job import TrainingJob
@@ -60,8 +61,7 @@ class RunSession:
 
     def run(self, conf: Mapping[str, Any], *, interactive: bool) -> int:
         """The exit code of ``seedance run``."""
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        signal.signal(signal.SIGHUP, signal.default_int_handler)
+        interrupt_on_signals()
         try:
             self._refuse_namesake()
             return self._run(conf, interactive=interactive)

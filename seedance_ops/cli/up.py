@@ -21,6 +21,7 @@ def up(
     ] = "127.0.0.1",
 ) -> None:
     """Start Airflow and the object store, print the sign-in, and stop both on Ctrl-C."""
+    from seedance_ops.cli.interruption import interrupt_on_signals
     from seedance_ops.cli.run import airflow_home
     from seedance_ops.jobs.project import ProjectContext
     from seedance_ops.orchestration.embedded.components import EmbeddedAirflow, EmbeddedAirflowError
@@ -34,8 +35,7 @@ def up(
         raise typer.Exit(2)
     home = airflow_home(project.root)
     airflow = EmbeddedAirflow(home, project, port=port, host=host)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.default_int_handler)
+    interrupt_on_signals()
     try:
         airflow.start(lambda what: typer.echo(f"starting {what} …"))
         typer.echo(f"\n  http://localhost:{port}   user {USER}   password {keys_of(home).password}\n")

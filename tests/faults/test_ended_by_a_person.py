@@ -55,4 +55,4 @@ def test_ctrl_c_cancels_the_launched_job_and_leaves_no_process(tmp_path: Path) -
     names = [folder.name for folder in launches.glob("*-*")]
     assert names
     assert [process for name in names for process in processes_of(name)] == []
-    assert processes_of_home(home) == []
+    until(lambda: not processes_of_home(home), 60)

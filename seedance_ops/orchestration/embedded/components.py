@@ -135,6 +135,7 @@ class EmbeddedAirflow:
                 _signal_group(child, signal.SIGKILL)
                 child.wait()
             _signal_group(child, signal.SIGKILL)  # what a component forked and left
+        self._end_leftovers()  # what it forked into a session of its own
         cancel_all(launches_folder({"AIRFLOW_HOME": str(self._home)}))
         if self._store and self._environment:
             self._store.down()

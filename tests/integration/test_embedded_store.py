@@ -9,6 +9,7 @@ from pathlib import Path
 import boto3
 import psutil
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from seedance_ops.storage.server import EmbeddedStore, EmbeddedStoreError, StoreRecord
@@ -21,6 +22,8 @@ def client(record: StoreRecord, secret: str | None = None):
         region_name="us-east-1",
         aws_access_key_id=record.access_key,
         aws_secret_access_key=secret or record.secret_key,
+        # Just after a crash the gateway answers before it has found its volumes: 500, "please try again".
+        config=Config(retries={"max_attempts": 10, "mode": "standard"}),
     )
 
 

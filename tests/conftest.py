@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 from uuid import uuid4
 
 import pytest
@@ -13,6 +14,15 @@ from seedance_ops.storage.config import StorageLocation
 from seedance_ops.storage.server import EmbeddedStore, StoreRecord
 
 PROJECT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def own_environment() -> Iterator[None]:
+    """No test sees a developer's keys or endpoint, nor what an earlier test has left in the environment."""
+    with mock.patch.dict(os.environ):
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            del os.environ[name]
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,7 @@ _SERVICES = ("master", "volume", "filer", "s3")
 _GRPC_OFFSET = 10_000
 _START_TIMEOUT_S = 90.0
 _STOP_TIMEOUT_S = 4.0
+_PORTS_TIMEOUT_S = 5.0
 
 
 class EmbeddedStoreError(RuntimeError):
@@ -89,13 +90,10 @@ class EmbeddedStore:
         self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._locked():
             record = self.read() or _new_record()
-            if record.process() is not None:
-                self._wait_until_ready(record)
-                return record
-            if not all(is_free(port) for port in _all_ports(record.ports)):
-                record = record.model_copy(update={"ports": _free_ports()})
-            record = self._start(record)
-            self._wait_until_ready(record)
+            if not self._becomes_ready(record):
+                record = self._start(self._with_free_ports(record))
+                if not self._becomes_ready(record):
+                    raise EmbeddedStoreError(f"the embedded store ended at once; its log is {self.log_file}")
             return record
 
     def down(self) -> bool:
@@ -145,12 +143,29 @@ class EmbeddedStore:
         self._write(started)
         return started
 
-    def _wait_until_ready(self, record: StoreRecord) -> None:
-        ready = _poll(lambda: record.process() is None or _answers(record.endpoint_url), _START_TIMEOUT_S)
-        if ready and record.process() is not None:
-            return
-        why = "did not answer in time" if record.process() else "ended at once"
-        raise EmbeddedStoreError(f"the embedded store {why}; its log is {self.log_file}")
+    @staticmethod
+    def _with_free_ports(record: StoreRecord) -> StoreRecord:
+        # A server killed a moment ago gives its ports back late, and runs know the store by its address.
+        if _poll(lambda: all(map(is_free, _all_ports(record.ports))), _PORTS_TIMEOUT_S):
+            return record
+        return record.model_copy(update={"ports": _free_ports()})
+
+    def _becomes_ready(self, record: StoreRecord) -> bool:
+        """Whether the recorded server serves requests, in the end; False when its process is gone."""
+        settled = _poll(lambda: record.process() is None or self._serves(record), _START_TIMEOUT_S)
+        if not settled:
+            raise EmbeddedStoreError(f"the embedded store did not answer in time; its log is {self.log_file}")
+        return record.process() is not None
+
+    def _serves(self, record: StoreRecord) -> bool:
+        return _answers(record.endpoint_url) and self._serves_its_volumes(record)
+
+    def _serves_its_volumes(self, record: StoreRecord) -> bool:
+        """Whether every volume on disk is known to the master: until then, reads and writes answer 500."""
+        on_disk = {file.stem for file in (self._home / "data").glob("*.dat")}
+        nodes = _volume_nodes(record.ports["master"])
+        served = {_file_stem(volume) for volumes in nodes for volume in volumes or []}
+        return bool(nodes) and on_disk <= served
 
     def _write(self, record: StoreRecord) -> None:
         write_whole(self._record_file, record.model_dump_json(indent=2))
@@ -247,6 +262,21 @@ def _answers(endpoint_url: str) -> bool:
     except (urllib.error.URLError, OSError):
         return False
     return True
+
+
+def _volume_nodes(master_port: int) -> list[list[dict[str, object]]]:
+    """What each registered volume server holds; empty as long as none has registered."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{master_port}/vol/status", timeout=2) as answer:
+            centers = json.load(answer)["Volumes"]["DataCenters"]
+    except (urllib.error.URLError, OSError, ValueError, KeyError):
+        return []
+    return [volumes for racks in centers.values() for nodes in racks.values() for volumes in nodes.values()]
+
+
+def _file_stem(volume: Mapping[str, object]) -> str:
+    collection = volume["Collection"]
+    return f"{collection}_{volume['Id']}" if collection else f"{volume['Id']}"
 
 
 def _stop(process: psutil.Process) -> None:

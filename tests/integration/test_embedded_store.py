@@ -22,8 +22,7 @@ def client(record: StoreRecord, secret: str | None = None):
         region_name="us-east-1",
         aws_access_key_id=record.access_key,
         aws_secret_access_key=secret or record.secret_key,
-        # Just after a crash the gateway answers before it has found its volumes: 500, "please try again".
-        config=Config(retries={"max_attempts": 10, "mode": "standard"}),
+        config=Config(retries={"total_max_attempts": 1}),
     )
 
 
@@ -40,10 +39,8 @@ def test_it_survives_kill_9_with_its_data_and_its_address(embedded: EmbeddedStor
     client(first).put_object(Bucket="kept", Key="answer", Body=b"42")
     assert first.pid is not None
     os.kill(first.pid, signal.SIGKILL)
-    psutil.wait_procs([psutil.Process(first.pid)], timeout=5)
-    assert embedded.running() is None
 
-    second = embedded.up()
+    second = embedded.up()  # at once: the old one may still hold its ports
 
     assert second.endpoint_url == first.endpoint_url
     assert client(second).get_object(Bucket="kept", Key="answer")["Body"].read() == b"42"

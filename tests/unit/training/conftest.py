@@ -14,8 +14,6 @@ from seedance_ops.storage.config import StorageLocation
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
-    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
     with mock_aws():

@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from seedance_ops.strict_model import StrictModel
 
 Basis = Literal["list", "spot", "contracted", "amortised"]
+Origin = Literal["catalogue", "user"]
 PriceKey = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
 
 
@@ -40,6 +41,14 @@ class PriceEntry(StrictModel):
     """What kind of price it is."""
     note: str | None = Field(default=None, max_length=1000)
     """What a reader must know before relying on it."""
+    accelerator: str | None = Field(default=None, max_length=63)
+    """Key in ``hardware.yaml`` of what the price is for: the bounds that it must lie in are found by it."""
+    instance_type: str | None = Field(default=None, max_length=100)
+    """The provider's name of the node."""
+    region: str | None = Field(default=None, max_length=63)
+    """Where the price holds; none where the list did not say."""
+    currency: Literal["USD"] = "USD"
+    """Every price is in USD: one ledger has one currency."""
 
     @model_validator(mode="after")
     def _one_price(self) -> PriceEntry:
@@ -59,6 +68,10 @@ class Price(StrictModel):
     date: Date
     basis: Basis
     note: str | None = None
+    accelerator: str | None = None
+    """Key in ``hardware.yaml``."""
+    origin: Origin = "catalogue"
+    """``user``: from an overlay, which is the reader's own and not part of the project."""
 
 
 class _CatalogueFile(StrictModel):
@@ -70,6 +83,8 @@ class PriceCatalogue(StrictModel):
 
     file: Path
     entries: dict[str, PriceEntry]
+    overlaid: frozenset[str] = frozenset()
+    """Keys whose entry is from an overlay."""
 
     def price(self, key: str, *, variant: str) -> Price:
         """The price under a key; raises ``PriceMissing``, which names the variant that needs it."""
@@ -87,16 +102,39 @@ class PriceCatalogue(StrictModel):
             date=entry.date,
             basis=entry.basis,
             note=entry.note,
+            accelerator=entry.accelerator,
+            origin="user" if key in self.overlaid else "catalogue",
         )
 
 
-def load_prices(path: Path) -> PriceCatalogue:
+def load_prices(path: Path, overlay: Path | None = None) -> PriceCatalogue:
     """Read the catalogue.
+
+    Args:
+        path: The project's catalogue.
+        overlay: A second file of the same form, outside the repository: what a contract says. Its entries
+            replace the catalogue's or add to them. An entry without ``basis`` is ``contracted``.
 
     Raises:
         PriceMissing: There is no such file.
         CatalogueError: It is not a valid catalogue.
     """
+    entries = _entries(path)
+    if overlay is None:
+        return PriceCatalogue(file=path, entries=entries)
+    own = _entries(overlay, basis="contracted")
+    return PriceCatalogue(file=path, entries=entries | own, overlaid=frozenset(own))
+
+
+def explained(error: ValidationError) -> str:
+    """Every error of a file on one line, each with the path to its key."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in item['loc']) or 'the file'}: {item['msg']}"
+        for item in error.errors(include_url=False, include_input=False)
+    )
+
+
+def _entries(path: Path, basis: Basis | None = None) -> dict[str, PriceEntry]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -104,9 +142,20 @@ def load_prices(path: Path) -> PriceCatalogue:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise CatalogueError(f"{path} is not YAML: {error}") from None
     try:
-        return PriceCatalogue(file=path, entries=_CatalogueFile.model_validate(data).prices)
+        return _CatalogueFile.model_validate(_with_basis(data, basis)).prices
     except ValidationError as error:
-        raise CatalogueError(f"{path}: {_explained(error)}") from None
+        raise CatalogueError(f"{path}: {explained(error)}") from None
+
+
+def _with_basis(data: object, basis: Basis | None) -> object:
+    """The file's data, with a basis in every entry that names none; what is no catalogue stays as it is."""
+    if basis is None or not isinstance(data, dict) or not isinstance(data.get("prices"), dict):
+        return data
+    prices = {
+        key: {"basis": basis} | entry if isinstance(entry, dict) else entry
+        for key, entry in data["prices"].items()
+    }
+    return data | {"prices": prices}
 
 
 def _usd_per_accelerator_hour(entry: PriceEntry) -> float:
@@ -115,10 +164,3 @@ def _usd_per_accelerator_hour(entry: PriceEntry) -> float:
     assert entry.usd_per_node_hour is not None
     assert entry.accelerators_per_node is not None
     return entry.usd_per_node_hour / entry.accelerators_per_node
-
-
-def _explained(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(str(part) for part in item['loc']) or 'the file'}: {item['msg']}"
-        for item in error.errors(include_url=False, include_input=False)
-    )

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from seedance_ops.cost.catalogue import Price, PriceMissing
+from seedance_ops.cost.quantities import finite_and_not_negative
 
 KEYS = ["variant", "seed"]
 COST_METRICS = (
@@ -59,6 +60,7 @@ def price_runs(runs: pd.DataFrame, launches: pd.DataFrame, prices: Mapping[str, 
 
     Raises:
         PriceMissing: A variant that was launched has no price.
+        BadQuantity: A time is negative, missing or infinite.
     """
     if launches.empty:
         return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in COSTS.items()})
@@ -87,7 +89,12 @@ def with_costs(runs: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
 
 
 def billed(launches: pd.DataFrame) -> pd.DataFrame:
-    """Accelerator hours by variant and seed, over all submissions, whatever became of them."""
+    """Accelerator hours by variant and seed, over all submissions, whatever became of them.
+
+    Raises ``BadQuantity`` where a time is negative, missing or infinite.
+    """
+    for column in ("run_s", "queue_s"):
+        finite_and_not_negative(launches[column], f"launches.{column}", launches)
     accelerators = launches["num_nodes"] * launches["accelerators_per_node"]
     hours = accelerators * launches["run_s"] / _S_PER_H
     return (

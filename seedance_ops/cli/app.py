@@ -16,6 +16,7 @@ COMMANDS = {
     "run": "seedance_ops.cli.run",
     "up": "seedance_ops.cli.up",
     "storage": "seedance_ops.cli.storage",
+    "prices": "seedance_ops.cli.prices",
 }
 """Command → its module. Each module has ``app``, a ``typer.Typer`` with one command or several."""
 

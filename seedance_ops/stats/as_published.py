@@ -13,25 +13,32 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from seedance_ops.stats.samples import Values
+from seedance_ops.stats.outcomes import Interval, NotJudgeable
+from seedance_ops.stats.samples import Values, is_constant, out_of_scale
 
 Statistic = Callable[..., npt.NDArray[np.float64]]
+_CONSTANT = "the values do not vary"
 
 
-def sliding_median(values: Values, window: int = 5) -> Values:
+def sliding_median(values: Values, window: int = 5) -> Values | NotJudgeable:
     """The median of the window centred on each value; at the ends, of what of the window there is."""
     if window < 1 or window % 2 == 0:
         raise ValueError(f"window is {window}; it must be odd and positive")
-    padded = np.pad(np.asarray(values, dtype=np.float64), window // 2, constant_values=np.nan)
+    series = _finite(values, fewest=1)
+    if isinstance(series, NotJudgeable):
+        return series
+    padded = np.pad(series, window // 2, constant_values=np.nan)
     return np.asarray(np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, window), axis=1))
 
 
-def z_score(values: Values) -> Values:
-    """(value − mean) ÷ standard deviation of the population; raises for constant values."""
-    spread = float(np.std(values))
-    if not spread > 0.0:
-        raise ValueError("the values do not vary, so they have no z-score")
-    return np.asarray((values - np.mean(values)) / spread)
+def z_score(values: Values) -> Values | NotJudgeable:
+    """(value − mean) ÷ standard deviation of the population."""
+    series = _finite(values, fewest=2)
+    if isinstance(series, NotJudgeable):
+        return series
+    if is_constant(series):
+        return NotJudgeable(reason=f"{_CONSTANT}, so they have no z-score")
+    return np.asarray((series - np.mean(series)) / np.std(series))
 
 
 def bootstrap_interval(
@@ -41,14 +48,23 @@ def bootstrap_interval(
     statistic: Statistic = np.mean,
     resamples: int = 1000,
     alpha: float = 0.05,
-) -> tuple[float, float]:
-    """The percentile bootstrap interval. ``statistic`` takes an array and ``axis``.
+) -> Interval | NotJudgeable:
+    """The percentile bootstrap interval of ``statistic``, which takes an array and ``axis``.
 
     At n = 5 it covers a normal mean in 84 % of trials, not 95 %.
     """
-    drawn = generator.choice(values, size=(resamples, len(values)), replace=True)
-    low, high = np.percentile(statistic(drawn, axis=1), [100 * alpha / 2, 100 * (1 - alpha / 2)])
-    return float(low), float(high)
+    series = _finite(values, fewest=2)
+    if isinstance(series, NotJudgeable):
+        return series
+    if is_constant(series):
+        return NotJudgeable(reason=f"{_CONSTANT}, so every resample is the same")
+    n = len(series)
+    # One resample a column: reductions along the first axis run over whole rows at once, and 16-bit
+    # draws cost a quarter of 64-bit ones.
+    dtype = np.uint16 if n <= np.iinfo(np.uint16).max else np.int64
+    drawn = series[generator.integers(n, size=(n, resamples), dtype=dtype)]
+    low, high = np.percentile(statistic(drawn, axis=0), [100 * alpha / 2, 100 * (1 - alpha / 2)])
+    return Interval(estimate=float(statistic(series, axis=0)), low=float(low), high=float(high))
 
 
 @dataclass(frozen=True)
@@ -61,8 +77,29 @@ class OneWayAnova:
     within: int
 
 
-def one_way_anova(*groups: Values) -> OneWayAnova:
+def one_way_anova(*groups: Values) -> OneWayAnova | NotJudgeable:
     """The classic one-way analysis of variance; assumes equal variances."""
-    result = stats.f_oneway(*groups)
-    total = sum(len(group) for group in groups)
-    return OneWayAnova(float(result.statistic), float(result.pvalue), len(groups) - 1, total - len(groups))
+    if len(groups) < 2:
+        return NotJudgeable(reason=f"there are {len(groups)} groups; at least 2 are needed")
+    samples = []
+    for group in groups:
+        sample = _finite(group, fewest=2)
+        if isinstance(sample, NotJudgeable):
+            return sample
+        samples.append(sample)
+    if all(is_constant(sample) for sample in samples):
+        return NotJudgeable(reason="no group varies, so F has no denominator")
+    result = stats.f_oneway(*samples)
+    if not np.isfinite([result.statistic, result.pvalue]).all():
+        return NotJudgeable(reason="the values are too far apart for an F to be computed")
+    total = sum(len(sample) for sample in samples)
+    return OneWayAnova(float(result.statistic), float(result.pvalue), len(samples) - 1, total - len(samples))
+
+
+def _finite(values: Values, *, fewest: int) -> Values | NotJudgeable:
+    series: Values = np.asarray(values, dtype=np.float64)
+    if len(series) < fewest:
+        return NotJudgeable(reason=f"there are {len(series)} values; at least {fewest} are needed")
+    if bad := int((~np.isfinite(series)).sum()):
+        return NotJudgeable(reason=f"{bad} of {len(series)} values are missing or infinite")
+    return out_of_scale(series, "the series") or series

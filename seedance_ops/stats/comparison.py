@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from seedance_ops.stats.change import InferredChange, infer_change_of
+from seedance_ops.stats.inference import Inference, resampled_difference
 from seedance_ops.stats.outcomes import CONFIDENCE, Comparison, Interval, Nature, NotJudgeable
-from seedance_ops.stats.samples import Pairable, Values, is_constant, pairable
+from seedance_ops.stats.samples import Pairable, pairable
 
 _POWER = 0.8
-IDENTICAL = "identical in every run: nothing varies, so a test has nothing to go by"
 
 
 def compare(
@@ -22,8 +21,9 @@ def compare(
 
     *Measured* metrics: the difference of means and the ratio of geometric means (on log values) with 95 %
     Student intervals; within seeds where the design is paired and both have the same seeds, else Welch's
-    with Welch–Satterthwaite degrees of freedom (Welch 1947, Biometrika 34). Assumes that runs (or their
-    differences, or their logs) are independent and near normal.
+    with Welch–Satterthwaite degrees of freedom. Assumes that runs (or their differences, or their logs) are
+    independent and near normal; where they are skewed (``bootstrap_t.is_skewed``) the bootstrap-t interval of
+    the difference stands beside.
 
     *Counted* metrics are exact: their interval is the range over all pairs of runs, and nothing is inferred.
 
@@ -33,61 +33,31 @@ def compare(
     samples = pairable(treatment, baseline, pairs_by_seed=pairs_by_seed)
     if isinstance(samples, NotJudgeable):
         return samples
-    positive = bool((samples.treatment > 0.0).all() and (samples.baseline > 0.0).all())
-    return _counted(samples) if nature == "counted" else _measured(samples, positive=positive)
+    return _counted(samples) if nature == "counted" else _measured(samples)
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A mean difference as Student's t sees it."""
-
-    difference: float
-    standard_error: float
-    degrees_of_freedom: float
-
-    def interval(self, confidence: float) -> Interval:
-        """The two-sided confidence interval."""
-        half = float(stats.t.ppf((1 + confidence) / 2, self.degrees_of_freedom)) * self.standard_error
-        return Interval(estimate=self.difference, low=self.difference - half, high=self.difference + half)
-
-
-def estimate(treatment: Values, baseline: Values, *, paired: bool) -> Estimate | NotJudgeable:
-    """The difference of two means with its standard error: Welch's, or that of the paired differences."""
-    if paired:
-        differences = treatment - baseline
-        scale = np.abs(np.concatenate([treatment, baseline])).max()
-        if not differences.any():
-            return NotJudgeable(reason=IDENTICAL)
-        if np.ptp(differences) <= 1e-12 * scale:
-            return NotJudgeable(reason="the paired differences do not vary, so their error is unknown")
-        n = len(differences)
-        return Estimate(float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(n)), n - 1.0)
-    if is_constant(treatment) and is_constant(baseline):
-        return NotJudgeable(reason="no value varies between runs, so the measurement's error is unknown")
-    ours, theirs = (sample.var(ddof=1) / len(sample) for sample in (treatment, baseline))
-    freedom = (ours + theirs) ** 2 / (ours**2 / (len(treatment) - 1) + theirs**2 / (len(baseline) - 1))
-    difference = float(treatment.mean() - baseline.mean())
-    return Estimate(difference, float(np.sqrt(ours + theirs)), float(freedom))
-
-
-def _measured(samples: Pairable, *, positive: bool) -> Comparison | NotJudgeable:
-    absolute = estimate(samples.treatment, samples.baseline, paired=samples.paired)
+def _measured(samples: Pairable) -> Comparison | NotJudgeable:
+    absolute = infer_change_of(samples, "absolute")
     if isinstance(absolute, NotJudgeable):
         return absolute
-    ratio = None
-    if positive:
-        logs = estimate(np.log(samples.treatment), np.log(samples.baseline), paired=samples.paired)
-        ratio = None if isinstance(logs, NotJudgeable) else _exponential(logs.interval(CONFIDENCE))
-    t_value = absolute.difference / absolute.standard_error
+    relative = infer_change_of(samples, "relative")
+    ratio = smallest_change = None
+    if isinstance(relative, InferredChange):
+        ratio = _exponential(relative.inference.interval(CONFIDENCE))
+        smallest_change = _as_share(_minimum_detectable(relative.inference))
     return Comparison(
-        design="paired" if samples.paired else "welch",
+        design=absolute.design,
         n_treatment=len(samples.treatment),
         n_baseline=len(samples.baseline),
-        difference=absolute.interval(CONFIDENCE),
+        difference=absolute.inference.interval(CONFIDENCE),
         ratio=ratio,
-        p_value=float(2 * stats.t.sf(abs(t_value), absolute.degrees_of_freedom)),
+        p_value=absolute.inference.p_other_than(0.0),
         hedges_g=_hedges_g(samples),
-        minimum_detectable_difference=_minimum_detectable(absolute),
+        minimum_detectable_difference=_minimum_detectable(absolute.inference),
+        minimum_detectable_change=smallest_change,
+        difference_bootstrap_t=resampled_difference(
+            samples.treatment, samples.baseline, paired=samples.paired, confidence=CONFIDENCE
+        ),
     )
 
 
@@ -114,7 +84,8 @@ def _counted(samples: Pairable) -> Comparison:
 
 
 def _exponential(logs: Interval) -> Interval | None:
-    bounds = [float(value) for value in np.exp([logs.estimate, logs.low, logs.high])]
+    with np.errstate(over="ignore"):
+        bounds = [float(value) for value in np.exp([logs.estimate, logs.low, logs.high])]
     if not np.isfinite(bounds).all():
         return None
     return Interval(estimate=bounds[0], low=bounds[1], high=bounds[2])
@@ -130,6 +101,12 @@ def _hedges_g(samples: Pairable) -> float:
     return float((ours.mean() - theirs.mean()) / spread * (1 - 3 / (4 * freedom - 1)))
 
 
-def _minimum_detectable(of: Estimate) -> float:
+def _minimum_detectable(of: Inference) -> float:
     quantiles = stats.t.ppf([(1 + CONFIDENCE) / 2, _POWER], of.degrees_of_freedom)
     return float(quantiles.sum() * of.standard_error)
+
+
+def _as_share(logs: float) -> float | None:
+    with np.errstate(over="ignore"):
+        share = float(np.expm1(logs))
+    return share if np.isfinite(share) else None

@@ -48,3 +48,7 @@ class Comparison(StrictModel):
     """Difference in average standard deviations, corrected for small samples; none where counted."""
     minimum_detectable_difference: float | None = None
     """The true difference that such a design detects with 80 % power at α 0.05; none where counted."""
+    minimum_detectable_change: float | None = None
+    """The same as a share of the baseline, on the log scale of ``ratio``; none where there is no ratio."""
+    difference_bootstrap_t: Interval | None = None
+    """Beside ``difference`` where the runs are skewed; no gate uses it: see ``stats.bootstrap_t``."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seedance_ops.stats.as_published import bootstrap_interval, one_way_anova, sliding_median, z_score
+from seedance_ops.stats.as_published import (
+    OneWayAnova,
+    bootstrap_interval,
+    one_way_anova,
+    sliding_median,
+    z_score,
+)
+from seedance_ops.stats.outcomes import Interval, NotJudgeable
 
 # Shell measurements of Mytilus (McDonald et al. 1991), the example of scipy.stats.f_oneway.
 MYTILUS = (
@@ -33,10 +40,15 @@ def test_z_scores_have_mean_0_and_deviation_1():
     assert scores.tolist() == [-1.5, -0.5, -0.5, -0.5, 0.0, 0.0, 1.0, 2.0]
 
 
-@pytest.mark.parametrize("values", [[1.0, 1.0], [np.nan, 1.0]])
-def test_values_without_spread_have_no_z_score(values):
-    with pytest.raises(ValueError, match="do not vary"):
-        z_score(np.array(values))
+@pytest.mark.parametrize("values", [[1.0, 1.0], [np.nan, 1.0], [1.0], []])
+def test_values_without_spread_have_no_z_score_and_no_bootstrap(values):
+    assert isinstance(z_score(np.array(values)), NotJudgeable)
+    generator = np.random.default_rng(0)
+    assert isinstance(bootstrap_interval(np.array(values), generator=generator), NotJudgeable)
+
+
+def test_a_missing_value_is_not_smoothed_over():
+    assert isinstance(sliding_median(np.array([1.0, np.nan, 3.0])), NotJudgeable)
 
 
 def test_the_bootstrap_is_the_published_loop_without_the_loop():
@@ -45,7 +57,16 @@ def test_the_bootstrap_is_the_published_loop_without_the_loop():
     published = [np.mean(draws.choice(data, len(data), replace=True)) for _ in range(20_000)]
     expected = np.percentile(published, [2.5, 97.5])
     found = bootstrap_interval(data, generator=np.random.default_rng(2), resamples=20_000)
-    assert found == pytest.approx(tuple(expected), rel=0.02)
+    assert isinstance(found, Interval)
+    assert (found.low, found.high) == pytest.approx(tuple(expected), rel=0.02)
+
+
+def test_another_statistic_is_resampled_along_its_axis():
+    data = np.random.default_rng(3).normal(size=25)
+    found = bootstrap_interval(data, generator=np.random.default_rng(4), statistic=np.median)
+    assert isinstance(found, Interval)
+    assert found.estimate == np.median(data)
+    assert {found.low, found.high} <= set(data)  # the median of an odd sample is one of its values
 
 
 def test_the_bootstrap_repeats_under_its_seed():
@@ -56,6 +77,11 @@ def test_the_bootstrap_repeats_under_its_seed():
 
 def test_anova_gives_the_documented_f_and_p():
     result = one_way_anova(*(np.array(group) for group in MYTILUS))
+    assert isinstance(result, OneWayAnova)
     assert result.f_value == pytest.approx(7.121019471642447)
     assert result.p_value == pytest.approx(0.0002812242314534544)
     assert (result.between, result.within) == (4, 34)
+
+
+def test_groups_that_do_not_vary_have_no_f():
+    assert isinstance(one_way_anova(np.ones(3), np.zeros(3)), NotJudgeable)

@@ -8,10 +8,10 @@ import typer
 from pydantic import JsonValue
 
 from seedance_ops.cli.output import JsonOption, print_json
-from seedance_ops.jobs.loader import LoadedJob
+from seedance_ops.jobs.loader import Job, LoadedJob
 
 app = typer.Typer(add_completion=False)
-_COLUMNS = ("name", "schedule", "runs", "owner", "file")
+_COLUMNS = ("name", "kind", "schedule", "runs", "owner", "file")
 
 
 @app.command("list")
@@ -42,13 +42,19 @@ def _row(loaded: LoadedJob, root: Path) -> dict[str, JsonValue]:
     source = loaded.source
     return {
         "name": job.metadata.name,
+        "kind": job.kind,
         "schedule": f"{job.schedule.cron} {job.schedule.timezone}" if job.schedule else None,
-        "variants": len(job.variants),
-        "seeds": job.repeats.seeds,
-        "runs": f"{len(job.variants)}×{job.repeats.seeds}",
+        **_size(job),
         "owner": job.metadata.owner,
         "file": str(source.relative_to(root) if source.is_relative_to(root) else source),
     }
+
+
+def _size(job: Job) -> dict[str, JsonValue]:
+    if job.kind == "Audit":
+        return {"runs": None}
+    variants, seeds = len(job.variants), job.repeats.seeds
+    return {"variants": variants, "seeds": seeds, "runs": f"{variants}×{seeds}"}
 
 
 def _print_table(rows: list[dict[str, JsonValue]]) -> None:

@@ -16,6 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from seedance_ops.jobs.loader import Job
 from seedance_ops.jobs.manifest import PlannedRun, plan_runs
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.launchers.running import RunningLaunch
@@ -32,6 +33,7 @@ STAGES = (
     "report",
     "verdict",
 )
+AUDIT_STAGES = ("plan", "recompute", "quality_gate", "report", "verdict")
 _MARKS = {"success": ("✓", "green"), "failed": ("✗", "red"), "upstream_failed": ("✗", "red")}
 _ACTIVE = {"running", "deferred", "queued", "scheduled", "up_for_retry"}
 
@@ -47,9 +49,10 @@ class Snapshot:
 class RunView:
     """Turns snapshots into a picture for a terminal, or into lines for a log."""
 
-    def __init__(self, job: TrainingJob, run_id: str, logs: Path) -> None:
+    def __init__(self, job: Job, run_id: str, logs: Path) -> None:
         self._job = job
-        self._planned = plan_runs(job, run_id)
+        self._stages_shown = STAGES if isinstance(job, TrainingJob) else AUDIT_STAGES
+        self._planned = plan_runs(job, run_id) if isinstance(job, TrainingJob) else ()
         self._began_s = time.monotonic()
         self._said: set[str] = set()
         self._run_id = run_id
@@ -57,7 +60,8 @@ class RunView:
 
     def render(self, now: Snapshot) -> RenderableType:
         """The whole picture."""
-        return Group(self._title(now), self._stages(now), self._grid(now), *self._current(now))
+        grid = [self._grid(self._job, now)] if isinstance(self._job, TrainingJob) else []
+        return Group(self._title(now), self._stages(now), *grid, *self._current(now))
 
     def news(self, now: Snapshot) -> str | None:
         """What has ended since the last call, as lines; None where nothing has."""
@@ -84,7 +88,7 @@ class RunView:
         return text.append(f", about {_clock(left)} of training left") if left else text
 
     def _stages(self, now: Snapshot) -> Text:
-        states: dict[str, Counter[str]] = {stage: Counter() for stage in STAGES}
+        states: dict[str, Counter[str]] = {stage: Counter() for stage in self._stages_shown}
         for task in now.tasks:
             if task["task_id"] in states:
                 states[task["task_id"]][task["state"] or "none"] += 1
@@ -94,14 +98,14 @@ class RunView:
             text.append(f"{mark} {stage}  ", style=style)
         return text
 
-    def _grid(self, now: Snapshot) -> Table:
+    def _grid(self, job: TrainingJob, now: Snapshot) -> Table:
         states = self._training_states(now)
         table = Table(box=None, padding=(0, 1))
         table.add_column("")
-        for seed in self._job.repeats.seed_values:
+        for seed in job.repeats.seed_values:
             table.add_column(f"seed {seed}", justify="center")
-        for variant in self._job.variants:
-            cells = [_cell(states.get((variant, seed))) for seed in self._job.repeats.seed_values]
+        for variant in job.variants:
+            cells = [_cell(states.get((variant, seed))) for seed in job.repeats.seed_values]
             table.add_row(variant, *cells)
         return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,11 +38,20 @@ def print_result(
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "report.html", page)
     write_whole(folder / "report.json", document)
-    _print_verdicts(console, document)
+    if json.loads(document).get("kind") == "Audit":
+        _print_audit(console, document)
+    else:
+        print_verdicts(console, document)
     console.print(f"Report: {folder / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _print_verdicts(console: Console, document: str) -> None:
+def print_verdicts(console: Console, document: str) -> None:
+    """Print the headline, each gate's finding, and what is missing.
+
+    Args:
+        console: Where to print.
+        document: The report as JSON.
+    """
     from pydantic import ValidationError
 
     from seedance_ops.reporting.report_model import Report
@@ -60,6 +70,30 @@ def _print_verdicts(console: Console, document: str) -> None:
     if report.status == "judged":
         done = "accepted" if report.accepted else "not accepted"
         console.print(f"The run is {done} (accept: {report.accept}).", markup=False, highlight=False)
+
+
+def _print_audit(console: Console, document: str) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from seedance_ops.reporting.audit_report import AuditReport
+
+    report = AuditReport.model_validate_json(document)
+    console.print()
+    console.print(report.headline, style="bold", markup=False, highlight=False)
+    table = Table("claim", "published", "recomputed", "why", show_lines=True)
+    for finding in report.findings:
+        if finding.outcome != "agrees":
+            table.add_row(
+                *map(escape, (finding.claim, finding.stated, finding.right or "—", finding.explanation))
+            )
+    if table.row_count:
+        console.print(table)
+    for problem in report.problems:
+        console.print(f"  {problem}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    if report.verdict:
+        done = "accepted" if report.verdict.accepted else "not accepted"
+        console.print(f"The run is {done} (accept: {report.verdict.accept}).", markup=False, highlight=False)
 
 
 def _missing(report: Report) -> list[str]:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from seedance_ops.jobs.loader import Job
+    from seedance_ops.jobs.project import ProjectContext
 
 app = typer.Typer(add_completion=False)
 
@@ -31,7 +37,7 @@ def run(
     """
     from seedance_ops.jobs.errors import JobErrors
     from seedance_ops.jobs.loader import load_job_file
-    from seedance_ops.jobs.overrides import apply_overrides, parse_override
+    from seedance_ops.jobs.overrides import parse_override
     from seedance_ops.jobs.project import ProjectContext
 
     project = ProjectContext.discover(file.parent) or ProjectContext.discover(Path.cwd())
@@ -41,7 +47,7 @@ def run(
             raise typer.Exit(2)
         loaded = load_job_file(file, project=project)
         conf = dict(parse_override(option) for option in overrides or [])
-        job = apply_overrides(loaded.job, conf, project=project) if conf else loaded.job
+        job = _changed(loaded.job, conf, project)
     except JobErrors as errors:
         typer.echo(f"error: {errors.render()}", err=True)
         raise typer.Exit(2) from None
@@ -53,6 +59,17 @@ def run(
     home = airflow_home(project.root)
     os.environ["AIRFLOW_HOME"] = str(home)
     raise typer.Exit(RunSession(home, project, file, job).run(conf, interactive=sys.stdout.isatty()))
+
+
+def _changed(job: Job, conf: dict[str, JsonValue], project: ProjectContext) -> Job:
+    from seedance_ops.jobs.errors import JobError, JobErrors
+    from seedance_ops.jobs.overrides import apply_overrides
+
+    if not conf:
+        return job
+    if job.kind == "Audit":
+        raise JobErrors([JobError("an audit has no params to set", path=next(iter(conf)))])
+    return apply_overrides(job, conf, project=project)
 
 
 def airflow_home(project: Path) -> Path:

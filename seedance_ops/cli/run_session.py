@@ -15,8 +15,8 @@ from rich.live import Live
 
 from seedance_ops.cli.interruption import interrupt_on_signals
 from seedance_ops.cli.live import RunView, Snapshot
+from seedance_ops.jobs.loader import Job
 from seedance_ops.jobs.project import ProjectContext
-from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.launchers.factory import launches_folder
 from seedance_ops.launchers.local import LocalLauncher
 from seedance_ops.launchers.running import RunningLaunch, running_launches
@@ -51,7 +51,7 @@ class RunSession:
         job: The job with this run's overrides, for the display.
     """
 
-    def __init__(self, home: Path, project: ProjectContext, file: Path, job: TrainingJob) -> None:
+    def __init__(self, home: Path, project: ProjectContext, file: Path, job: Job) -> None:
         self._home = home
         self._project = project
         self._file = file

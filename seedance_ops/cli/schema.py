@@ -13,7 +13,8 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def schema(
     kind: Annotated[
-        str | None, typer.Argument(help="TrainingJob or LauncherCatalog.", show_default=False)
+        str | None,
+        typer.Argument(help="TrainingJob, Audit, LauncherCatalog or PublishedFigures.", show_default=False),
     ] = None,
     *,
     write: Annotated[

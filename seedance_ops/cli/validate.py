@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from seedance_ops.cli.output import JsonOption, print_json
+
+if TYPE_CHECKING:
+    from seedance_ops.jobs.errors import JobError
+    from seedance_ops.jobs.loader import Job
 
 app = typer.Typer(add_completion=False)
 
@@ -21,11 +25,17 @@ def validate(
     """Check job files; prints every error with its place, and exits 1 if there is one."""
     from seedance_ops.jobs.loader import defaults_errors, load_jobs
     from seedance_ops.jobs.project import DEFAULTS_FILE
+    from seedance_ops.jobs.published_file import is_published_file
 
     # So that `validate include/jobs/*.yaml` works: defaults are judged with the jobs they apply to.
     defaults = [file for file in files if file.name == DEFAULTS_FILE]
-    loaded = load_jobs(file for file in files if file.name != DEFAULTS_FILE)
-    errors = (*(error for file in defaults for error in defaults_errors(file)), *loaded.errors)
+    figures = [file for file in files if file not in defaults and is_published_file(file)]
+    loaded = load_jobs(file for file in files if file not in (*defaults, *figures))
+    errors = (
+        *(error for file in defaults for error in defaults_errors(file)),
+        *(error for file in figures for error in _published_errors(file)),
+        *loaded.errors,
+    )
     warnings = [*(warning for job in loaded.jobs for warning in job.warnings), *loaded.warnings]
     if as_json:
         print_json(
@@ -44,12 +54,29 @@ def validate(
         broken = {error.place.source for error in errors if error.place}
         for job in loaded.jobs:
             if job.source not in broken:
-                typer.echo(f"{job.source}: valid ({_size(len(job.job.variants), job.job.repeats.seeds)})")
+                typer.echo(f"{job.source}: valid ({_size(job.job)})")
+        for file in figures:
+            if file not in broken:
+                typer.echo(f"{file}: valid (published figures)")
         for file in defaults:
             if file not in broken:
                 typer.echo(f"{file}: valid YAML; its values are checked with the jobs they apply to")
     raise typer.Exit(1 if errors else 0)
 
 
-def _size(variants: int, seeds: int) -> str:
+def _published_errors(file: Path) -> tuple[JobError, ...]:
+    from seedance_ops.jobs.errors import JobErrors
+    from seedance_ops.jobs.published_file import load_published
+
+    try:
+        load_published(file)
+    except JobErrors as broken:
+        return broken.errors
+    return ()
+
+
+def _size(job: Job) -> str:
+    if job.kind == "Audit":
+        return f"audit of {job.published}"
+    variants, seeds = len(job.variants), job.repeats.seeds
     return f"{variants} variant{'s' * (variants != 1)} × {seeds} seed{'s' * (seeds != 1)}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from seedance_ops.jobs.findings import Finding, nearest
-from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.jobs.metadata import Schedule
 
 _MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 _FIELD = re.compile(r"[0-9A-Za-z*/,#?-]+")
@@ -18,12 +18,12 @@ _YEARS = 29
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def schedule_findings(job: TrainingJob) -> Iterator[Finding]:
+def schedule_findings(schedule: Schedule | None) -> Iterator[Finding]:
     """The schedule's faults."""
-    if job.schedule is None:
+    if schedule is None:
         return
-    yield from _cron_findings(job.schedule.cron)
-    yield from _zone_findings(job.schedule.timezone)
+    yield from _cron_findings(schedule.cron)
+    yield from _zone_findings(schedule.timezone)
 
 
 def _cron_findings(cron: str) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from seedance_ops.jobs.variants import OVERRIDABLE
 def check(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
     """Every fault of a job whose single values are valid."""
     return [
-        *schedule_findings(job),
+        *schedule_findings(job.schedule),
         *_repeat_findings(job),
         *_treatment_findings(job, project),
         *variant_findings(job),

@@ -10,7 +10,12 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from seedance_ops.jobs.findings import Finding, Path, listed, nearest
 from seedance_ops.jobs.model_keys import allowed_keys, described_by
 from seedance_ops.jobs.names import NAME_PATTERN, NAME_RULE
-from seedance_ops.jobs.strategies import UNAVAILABLE_JOB_KINDS, UNAVAILABLE_LAUNCHER_KINDS, strategy_finding
+from seedance_ops.jobs.strategies import (
+    JOB_KINDS,
+    UNAVAILABLE_JOB_KINDS,
+    UNAVAILABLE_LAUNCHER_KINDS,
+    strategy_finding,
+)
 
 _PATTERN_RULES = {
     NAME_PATTERN: NAME_RULE,
@@ -100,8 +105,11 @@ def _missing_key(detail: Any, model: type[BaseModel], path: Path, _: JsonValue) 
 def _literal(detail: Any, _: type[BaseModel], path: Path, value: JsonValue) -> Finding:
     expected = str(detail["ctx"]["expected"])
     if path[-1:] == ("kind",) and value in (*UNAVAILABLE_LAUNCHER_KINDS, *UNAVAILABLE_JOB_KINDS):
-        return Finding(path, f"{value} is not yet available", allowed=expected.replace("'", ""))
+        allowed = listed(JOB_KINDS) if len(path) == 1 else expected.replace("'", "")
+        return Finding(path, f"{value} is not yet available", allowed=allowed)
     choices = expected.replace("'", "").replace(" or ", ", ").split(", ")
+    if path == ("kind",) and choices[0] in JOB_KINDS:
+        choices = list(JOB_KINDS)  # the model in use is a guess where the file does not say which
     return Finding(path, "not one of the allowed values", listed(choices), nearest(value, choices))
 
 

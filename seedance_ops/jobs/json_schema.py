@@ -9,10 +9,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from seedance_ops.audit.published import PublishedFigures
 from seedance_ops.jobs.loader import KINDS
 from seedance_ops.jobs.profiles import LauncherCatalog
 
-SCHEMA_MODELS: dict[str, type[BaseModel]] = {**KINDS, "LauncherCatalog": LauncherCatalog}
+SCHEMA_MODELS: dict[str, type[BaseModel]] = {
+    **KINDS,
+    "LauncherCatalog": LauncherCatalog,
+    "PublishedFigures": PublishedFigures,
+}
 """Every model with a published schema, by kind."""
 
 

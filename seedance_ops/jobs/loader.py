@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from seedance_ops.jobs.audit_job import AuditJob
+from seedance_ops.jobs.check_audit import audit_findings
 from seedance_ops.jobs.check_secrets import secret_findings
 from seedance_ops.jobs.checks import check, warn
 from seedance_ops.jobs.errors import JobError, JobErrors, Place
@@ -24,7 +26,8 @@ from seedance_ops.jobs.source_text import check_text, read_text
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.yaml_nodes import Node, parse_yaml
 
-KINDS: dict[str, type[BaseModel]] = {"TrainingJob": TrainingJob}
+Job = TrainingJob | AuditJob
+KINDS: dict[str, type[BaseModel]] = {"TrainingJob": TrainingJob, "Audit": AuditJob}
 """Every kind of job, by the word in ``kind:``."""
 
 
@@ -32,7 +35,7 @@ KINDS: dict[str, type[BaseModel]] = {"TrainingJob": TrainingJob}
 class LoadedJob:
     """A valid job, and where each of its values came from."""
 
-    job: TrainingJob
+    job: Job
     source: Path
     text: str
     """The job file's own text."""
@@ -87,7 +90,7 @@ def load_job_text(
         source=source,
         text=text,
         positions={".".join(map(str, path)): node.place for path, node in root.walk() if path},
-        warnings=tuple(locate(warn(job), root, files)),
+        warnings=tuple(locate(warn(job), root, files)) if isinstance(job, TrainingJob) else (),
     )
 
 
@@ -128,16 +131,28 @@ def _mapping(root: Node | None, source: Path) -> Node:
     return root
 
 
-def _validated(root: Node, project: ProjectContext | None) -> tuple[TrainingJob | None, list[Finding]]:
+def _validated(root: Node, project: ProjectContext | None) -> tuple[Job | None, list[Finding]]:
     data = root.plain()
     assert isinstance(data, dict)
     findings = list(secret_findings(root))
+    if data.get("kind") == "Audit":
+        return _validated_audit(data, findings, project)
     try:
         job = from_plain(TrainingJob, data)
     except ValidationError as error:
         invalid = explain(error, TrainingJob, data)
         return None, [*findings, *invalid, *_checks_of_the_rest(data, invalid, project)]
     return job, [*findings, *check(job, project)]
+
+
+def _validated_audit(
+    data: dict[str, JsonValue], findings: list[Finding], project: ProjectContext | None
+) -> tuple[AuditJob | None, list[Finding]]:
+    try:
+        job = from_plain(AuditJob, data)
+    except ValidationError as error:
+        return None, [*findings, *explain(error, AuditJob, data)]
+    return job, [*findings, *audit_findings(job, project)]
 
 
 def _checks_of_the_rest(

@@ -8,7 +8,8 @@ STRATEGIES = ("gradient_compression",)
 """Keys of a variant."""
 UNAVAILABLE_STRATEGIES = ("dynamic_batch", "checkpoint_tiering", "graph_pruning", "placement")
 UNAVAILABLE_LAUNCHER_KINDS = ("slurm", "kubernetes")
-UNAVAILABLE_JOB_KINDS = ("Benchmark", "ClusterStudy", "Audit")
+JOB_KINDS = ("TrainingJob", "Audit")
+UNAVAILABLE_JOB_KINDS = ("Benchmark", "ClusterStudy")
 
 
 def strategy_finding(path: Path, name: str, *, in_variant: bool) -> Finding | None:

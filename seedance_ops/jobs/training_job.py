@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from seedance_ops.jobs.dotted import set_value
+from seedance_ops.jobs.economy import Budget, Economics
 from seedance_ops.jobs.execution import Limits, Repeats
 from seedance_ops.jobs.gates import Gate
 from seedance_ops.jobs.metadata import Metadata, Schedule
@@ -32,6 +33,10 @@ class TrainingJob(Treatment):
     """What is tried, by name, in the order of the report; ``{}`` is the workload as it stands."""
     repeats: Repeats = Repeats()
     """How often each variant runs."""
+    budget: Budget = Budget()
+    """What finding out may cost."""
+    economics: Economics | None = None
+    """How often the workload runs in production; absent: the verdict states no money a month."""
     gates: tuple[Gate, ...] = Field(default=(), max_length=200)
     """What must hold of a variant."""
     accept: Literal["any", "all", "report"] = "any"

@@ -9,11 +9,13 @@ from typing import Any
 
 from airflow.sdk import DAG, AssetAlias, CronTriggerTimetable, Param, TriggerRule, get_parsing_context
 
+from seedance_ops.jobs.audit_job import AuditJob
 from seedance_ops.jobs.catalog import launcher_profile
-from seedance_ops.jobs.loader import load_job_text
+from seedance_ops.jobs.loader import Job, load_job_text
 from seedance_ops.jobs.param_forms import param_schemas
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.orchestration.build_audit import audit_stages
 from seedance_ops.orchestration.failures import retry_policy
 from seedance_ops.orchestration.operators.analysis import (
     CollectOperator,
@@ -56,14 +58,17 @@ def build_dag(text: str, *, source: str, project: str, defaults: Mapping[str, st
         description=job.metadata.description,
         schedule=_schedule(job),
         catchup=bool(job.schedule and job.schedule.catchup),
-        params={path: _param(schema) for path, schema in param_schemas(job).items()},
+        params=_params(job),
         default_args={"owner": job.metadata.owner or "airflow", "retries": 1, "retry_delay": _RETRY_DELAY},
         tags=["seedance", job.kind, *(f"{key}:{value}" for key, value in job.metadata.labels.items())],
         doc_md=_documentation(job, source, text),
         render_template_as_native_obj=False,
     ) as dag:
-        pool = pool_of(launcher_profile(job.launcher, context)) if context else None
-        _stages(job, source, project, pool)
+        if isinstance(job, AuditJob):
+            audit_stages(job, source, project)
+        else:
+            pool = pool_of(launcher_profile(job.launcher, context)) if context else None
+            _stages(job, source, project, pool)
     return dag
 
 
@@ -109,11 +114,17 @@ def accepted_alias(job_name: str) -> str:
     return f"seedance-{job_name}"
 
 
+def _params(job: Job) -> dict[str, Param]:
+    if isinstance(job, AuditJob):
+        return {}
+    return {path: _param(schema) for path, schema in param_schemas(job).items()}
+
+
 def _param(schema: dict[str, Any]) -> Param:
     return Param(**schema)
 
 
-def _schedule(job: TrainingJob) -> CronTriggerTimetable | None:
+def _schedule(job: Job) -> CronTriggerTimetable | None:
     if job.schedule is None:
         return None
     # Without a start date and with no patience for the past, a job that is switched on waits for its next
@@ -123,10 +134,13 @@ def _schedule(job: TrainingJob) -> CronTriggerTimetable | None:
     )
 
 
-def _documentation(job: TrainingJob, source: str, text: str) -> str:
-    variants = ", ".join(f"`{name}`" for name in job.variants)
+def _documentation(job: Job, source: str, text: str) -> str:
+    if isinstance(job, AuditJob):
+        what = f"Audits `{job.published}`"
+    else:
+        variants = ", ".join(f"`{name}`" for name in job.variants)
+        what = f"{len(job.variants)} variants ({variants}) × {job.repeats.seeds} seeds"
     return (
-        f"{job.metadata.description or job.metadata.name}\n\n"
-        f"{len(job.variants)} variants ({variants}) × {job.repeats.seeds} seeds, from `{source}`:\n\n"
+        f"{job.metadata.description or job.metadata.name}\n\n{what}, from `{source}`:\n\n"
         f"```yaml\n{text.replace('```', '` ` `')}\n```"
     )

@@ -10,8 +10,10 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from seedance_ops.quality import wording
+from seedance_ops.reporting.economics import MonthlySaving
 from seedance_ops.reporting.figures import axis_limit, curves_plot, forest_plot
 from seedance_ops.reporting.report_model import Cell, Column, Report
+from seedance_ops.stats.outcomes import Interval
 
 _TEMPLATE = "report.html.j2"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -40,11 +42,36 @@ def render_html(report: Report) -> str:
         "excess": wording.excess_of,
         "clock": _clock,
         "setting": _setting,
+        "monthly": monthly_of,
         "symbol": lambda outcome: _SYMBOLS.get(outcome, ""),
         "words": lambda outcome: str(outcome).replace("_", " "),
     }
     source = files("seedance_ops.reporting").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    return environment.from_string(source).render(report=report, figures=_figures(report))
+    return environment.from_string(source).render(report=report, figures=_figures(report), style=page_style())
+
+
+def monthly_of(saving: MonthlySaving) -> str:
+    """What a variant is worth a month, in one sentence."""
+    if not isinstance(saving.monthly, Interval):
+        return f"not judgeable: {saving.monthly.reason}"
+    found = saving.monthly
+    verb = "saves" if found.estimate >= 0 else "costs"
+    text = (
+        f"{verb} {wording.number(abs(found.estimate))} {saving.unit} a month "
+        f"(95 % interval of the saving {wording.interval(found.low, found.high, signed=True)}) "
+        f"at {wording.number(saving.runs_per_month)} runs a month"
+    )
+    if saving.capacity != "on_demand":
+        return f"{text}; on {saving.capacity} capacity no cash is saved, hours are freed"
+    cost = f"the study cost {wording.number(saving.study_usd)} USD"
+    if saving.payback_months is None:
+        return f"{text}; {cost}, and that it pays back is not shown"
+    return f"{text}; {cost} and pays back in {wording.number(saving.payback_months)} months"
+
+
+def page_style() -> Markup:
+    """The style sheet that every page of the project carries inline."""
+    return Markup(files("seedance_ops.reporting").joinpath("page.css").read_text(encoding="utf-8"))  # noqa: S704
 
 
 def cell_lines(cell: Cell, column: Column) -> list[str]:

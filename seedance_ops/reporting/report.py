@@ -10,6 +10,7 @@ from seedance_ops.jobs.variants import Difference
 from seedance_ops.quality.results import GateResults
 from seedance_ops.quality.statistics import Statistics
 from seedance_ops.reporting.curves import curves_of
+from seedance_ops.reporting.economics import savings_of
 from seedance_ops.reporting.html import render_html
 from seedance_ops.reporting.limits import limits_of
 from seedance_ops.reporting.report_model import PriceUsed, Report, RunInOrder
@@ -34,6 +35,8 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
     job = manifest.job
     columns = columns_of(job, statistics)
     quality = job.workload.quality
+    study = study_cost_of(costs, tables.earlier_launches)
+    hourly = dict(zip(costs["variant"], costs["usd_per_accelerator_hour"], strict=True))
     return Report(
         job=job.metadata.name,
         description=job.metadata.description or None,
@@ -57,7 +60,8 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         problems=(*gates.problems, *tables.problems),
         order=_order(tables.launches, costs),
         prices=_prices(costs),
-        study=study_cost_of(costs, tables.earlier_launches),
+        study=study,
+        savings=savings_of(job, statistics, usd_per_accelerator_hour=hourly, study_usd=study.usd),
         limits=limits_of(job, statistics, table.frame),
         overrides=manifest.overrides,
         replaced=manifest.replaced,

@@ -10,6 +10,7 @@ from seedance_ops.jobs.variants import Difference
 from seedance_ops.quality.missing import MissingRun
 from seedance_ops.quality.results import GateResult, Verdict
 from seedance_ops.quality.statistics import Statistics
+from seedance_ops.reporting.economics import MonthlySaving
 from seedance_ops.strict_model import StrictModel
 
 
@@ -133,6 +134,8 @@ class Report(StrictModel):
     order: tuple[RunInOrder, ...] = ()
     prices: tuple[PriceUsed, ...] = ()
     study: StudyCost | None = None
+    savings: tuple[MonthlySaving, ...] = ()
+    """What each variant is worth in production, where the job says how often it runs."""
     limits: tuple[str, ...] = ()
     """What a reader must keep in mind."""
     overrides: dict[str, str | int | float | bool | None] = Field(default={})

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from airflow.sdk import Context
 from airflow.sdk.execution_time.context import NEVER_EXPIRE
 
+from seedance_ops.jobs.longest_run import longest_run_s
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.launchers.base import Launcher, LaunchState, LaunchStatus
@@ -113,7 +114,7 @@ class LaunchTrainingOperator(StageOperator):
                 handle=handle.model_dump(mode="json"),
                 intent=intent.model_dump(mode="json"),
                 queue_timeout_s=manifest.job.limits.queue_timeout_s,
-                run_timeout_s=manifest.job.limits.run_timeout_s,
+                run_timeout_s=_longest_s(manifest, self.variant),
                 poll_interval_s=self.poll_interval_s,
             ),
             method_name="execute_complete",
@@ -145,3 +146,10 @@ class LaunchTrainingOperator(StageOperator):
 
     def _remember(self, context: Context, intent: Intent) -> None:
         context["task_state_store"].set(_STATE_KEY, intent.model_dump(mode="json"), retention=NEVER_EXPIRE)
+
+
+def _longest_s(manifest: RunManifest, variant: str) -> float:
+    """The launch's deadline, or earlier what ``budget.per_run_usd`` pays for."""
+    resolved = manifest.job.resolve(variant)
+    accelerators = resolved.num_nodes * resolved.resources.count
+    return longest_run_s(manifest.job, accelerators, manifest.prices[variant].usd_per_accelerator_hour)

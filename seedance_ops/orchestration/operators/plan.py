@@ -47,6 +47,7 @@ class PlanOperator(StageOperator):
         run = self.run_store(context)
         overrides, job = self._overridden(context["params"])
         manifest = self._manifest(context["run_id"], job, overrides, run)
+        self._refuse_over_budget(manifest)
         manifest = _write_once(run, manifest)
         self.log.info("%d trainings of job %s", len(manifest.runs), manifest.job_hash[:12])
         return [
@@ -61,6 +62,21 @@ class PlanOperator(StageOperator):
             return overrides, apply_overrides(self.job, overrides, project=project)
         except JobErrors as errors:
             raise AirflowFailException(errors.render()) from None  # another try would read the same
+
+    def _refuse_over_budget(self, manifest: RunManifest) -> None:
+        """Before anything is written or launched; a job without a budget pays for no look at its history."""
+        from seedance_ops.planning.estimate import estimate_study
+        from seedance_ops.planning.history import History
+
+        job = manifest.job
+        if job.budget.usd is None and job.budget.per_run_usd is None:
+            return
+        history = History(self.base, job.metadata.name).records()
+        estimate = estimate_study(job, profiles=manifest.profiles, prices=manifest.prices, history=history)
+        if estimate.over_budget:
+            raise AirflowFailException(
+                f"over budget, nothing was launched: {'; '.join(estimate.over_budget)}"
+            )
 
     def _manifest(
         self, run_id: str, job: TrainingJob, overrides: dict[str, Any], run: RunStore

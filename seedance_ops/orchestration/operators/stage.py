@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException
@@ -28,6 +28,7 @@ class StageOperator(BaseOperator):
     """
 
     template_fields: Sequence[str] = ("storage", "storage_conn_id")
+    stages: ClassVar[tuple[str, ...]] = STAGES
 
     def __init__(
         self,
@@ -47,11 +48,16 @@ class StageOperator(BaseOperator):
         """The object store's hook."""
         return StorageHook(conn_id=self.storage_conn_id)
 
+    @property
+    def base(self) -> StorageLocation:
+        """The location below which every job has its folder."""
+        said = {name: value for name, value in (self.storage or {}).items() if value is not None}
+        return StorageLocation.model_validate(self.hook.location.model_dump() | said)
+
     def run_store(self, context: Context) -> RunStore:
         """The objects of this task's run, signed in."""
-        hook = self.hook
-        hook.activate()
-        return RunStore(self._base(hook), self.job_name, context["run_id"])
+        self.hook.activate()
+        return RunStore(self.base, self.job_name, context["run_id"])
 
     def manifest_of(self, run: RunStore) -> RunManifest:
         """What ``plan`` wrote; where it has not, no further try of this task can help."""
@@ -74,11 +80,9 @@ class StageOperator(BaseOperator):
 
         What an earlier pass of a cleared run left in the store must never be taken for this one's.
         """
-        states = self.states(context, *STAGES)
+        states = self.states(context, *self.stages)
         return [
-            f"{stage}: {states.get(stage, 'not run')}" for stage in STAGES if states.get(stage) != "success"
+            f"{stage}: {states.get(stage, 'not run')}"
+            for stage in self.stages
+            if states.get(stage) != "success"
         ]
-
-    def _base(self, hook: StorageHook) -> StorageLocation:
-        said = {name: value for name, value in (self.storage or {}).items() if value is not None}
-        return StorageLocation.model_validate(hook.location.model_dump() | said)

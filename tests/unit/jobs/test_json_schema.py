@@ -28,7 +28,15 @@ def test_it_is_a_schema_of_draft_2020_12(kind):
 
 @pytest.mark.parametrize("path", JOB_FILES, ids=lambda path: path.name)
 def test_it_accepts_the_example_jobs(path):
-    jsonschema.validate(yaml.safe_load(path.read_text(encoding="utf-8")), json_schema("TrainingJob"))
+    job = yaml.safe_load(path.read_text(encoding="utf-8"))
+    jsonschema.validate(job, json_schema(job["kind"]))
+
+
+@pytest.mark.parametrize("path", (INCLUDE / "published").glob("*.yaml"), ids=lambda path: path.name)
+def test_it_accepts_the_published_figures(path):
+    figures = yaml.safe_load(path.read_text(encoding="utf-8"))
+    figures["publication"]["read_on"] = str(figures["publication"]["read_on"])
+    jsonschema.validate(figures, json_schema("PublishedFigures"))
 
 
 def test_it_accepts_the_launcher_catalogue():

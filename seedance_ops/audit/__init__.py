@@ -1,0 +1,1 @@
+"""Published figures, held against each other."""

@@ -1,0 +1,104 @@
+"""``seedance estimate FILE``: what a run of a job will cost, before anything is submitted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from seedance_ops.cli.output import JsonOption, print_json
+from seedance_ops.cli.run import SetOption
+
+if TYPE_CHECKING:
+    from seedance_ops.jobs.training_job import TrainingJob
+    from seedance_ops.planning.estimate import Estimate
+    from seedance_ops.planning.history import HistoryRecord
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def estimate(
+    file: Annotated[Path, typer.Argument(help="The job's YAML file.", show_default=False)],
+    *,
+    overrides: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print USD, accelerator hours, duration and break-even of one run of FILE. Submits nothing.
+
+    Exit code 1: the run would be refused, because it is over the job's budget; 2: the job, a price or an
+    option is not valid.
+    """
+    from seedance_ops.cli.job_file import load_job_or_exit
+    from seedance_ops.cost.catalogue import CatalogueError, PriceMissing, load_prices
+    from seedance_ops.jobs.catalog import CatalogError, launcher_profile
+    from seedance_ops.planning.estimate import estimate_study
+
+    job, project = load_job_or_exit(file, overrides)
+    try:
+        profiles = {name: launcher_profile(job.resolve(name).launcher, project) for name in job.variants}
+        catalogue = load_prices(project.prices_file)
+        prices = {name: catalogue.price(profile.price, variant=name) for name, profile in profiles.items()}
+    except (CatalogError, CatalogueError, PriceMissing) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+    found = estimate_study(job, profiles=profiles, prices=prices, history=_history(job))
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+    else:
+        _print(found)
+    raise typer.Exit(1 if found.over_budget else 0)
+
+
+def _history(job: TrainingJob) -> list[HistoryRecord]:
+    """Earlier runs of the job; without a store to look in there are none, which is said and is no error."""
+    from seedance_ops.cli.finished_run import object_store
+    from seedance_ops.planning.history import History
+    from seedance_ops.storage.errors import StorageError
+    from seedance_ops.storage.server import EmbeddedStoreError
+
+    try:
+        with object_store() as base:
+            return History(base, job.metadata.name).records()
+    except (StorageError, EmbeddedStoreError) as error:
+        typer.echo(f"warning: no history: {error}", err=True)
+        return []
+
+
+def _print(found: Estimate) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from seedance_ops.quality.wording import number
+
+    table = Table("variant", "runs", "one run", "accelerator hours", "USD", "from")
+    for variant in found.variants:
+        table.add_row(
+            variant.variant,
+            str(variant.runs),
+            f"{number(variant.run_s)} s",
+            number(variant.accelerator_hours),
+            number(variant.usd),
+            {"history": "earlier runs", "declared": "budget.expected_run_s", "bound": "its deadline"}[
+                variant.basis
+            ],
+        )
+    console = Console()
+    console.print(table)
+    console.print(
+        f"{number(found.usd)} USD, {number(found.accelerator_hours)} accelerator hours, about "
+        f"{number(found.duration_s / 60)} minutes of training",
+        highlight=False,
+    )
+    if found.break_even:
+        even = found.break_even
+        console.print(
+            f"Pays for itself after {number(even.production_runs)} production runs, if {even.variant} saves "
+            f"{number(even.saving_usd_per_run)} USD in each ({even.basis}).",
+            highlight=False,
+        )
+    else:
+        console.print("Break-even: not known before a run or a gate on usd_per_run says what is saved.")
+    for reason in found.over_budget:
+        console.print(f"over budget: {reason}", style="red", highlight=False, markup=False)

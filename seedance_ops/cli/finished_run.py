@@ -1,0 +1,81 @@
+"""Finds a finished run in the object store from a terminal: ``JOB/RUN_ID``, or ``JOB`` for its newest run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from seedance_ops.jobs.manifest import RESERVED, RunManifest
+from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.storage.config import DEFAULT_URI, URI_VARIABLE, StorageLocation
+
+
+class RunNotFound(LookupError):  # noqa: N818 - names what is wrong
+    """There is no such run; the message says where it was looked for."""
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A planned run and where its objects are."""
+
+    store: RunStore
+    manifest: RunManifest
+
+
+@contextmanager
+def object_store() -> Iterator[StorageLocation]:
+    """The base of all jobs: the environment's store, else the embedded one of ``AIRFLOW_HOME``.
+
+    The embedded store is started for as long as it is needed where it does not run. Raises
+    ``EmbeddedStoreError``.
+    """
+    from seedance_ops.storage.connection import endpoint_of
+    from seedance_ops.storage.server import EmbeddedStore, home_from_environment
+
+    base = StorageLocation(uri=os.environ.get(URI_VARIABLE) or DEFAULT_URI)
+    if endpoint_of(base) or URI_VARIABLE in os.environ:
+        yield base
+        return
+    store = EmbeddedStore(home_from_environment())
+    was_running = store.running() is not None
+    record = store.up()
+    try:
+        os.environ.update(record.environment())  # the command's own process
+        yield base.model_copy(update={"endpoint_url": record.endpoint_url, "region": "us-east-1"})
+    finally:
+        if not was_running:
+            store.down()
+
+
+def find_run(base: StorageLocation, name: str) -> FinishedRun:
+    """The run; raises ``RunNotFound``."""
+    from seedance_ops.storage.errors import ObjectMissing
+
+    job, _, run_id = name.partition("/")
+    if run_id:
+        store = RunStore(base, job, run_id)
+        try:
+            return FinishedRun(store, store.manifest())
+        except ObjectMissing:
+            raise RunNotFound(f"no run {run_id} of job {job} in {base.uri}{_known(base, job)}") from None
+    runs = list(_runs(base, job))
+    if not runs:
+        raise RunNotFound(f"job {job} has no run in {base.uri}")
+    return max(runs, key=lambda run: run.manifest.planned_at_s)
+
+
+def _runs(base: StorageLocation, job: str) -> Iterator[FinishedRun]:
+    from seedance_ops.storage.client import ObjectStore
+
+    objects = ObjectStore(base.child(job))
+    for key in objects.list():
+        if key.count("/") == 2 and key.endswith(f"/{RESERVED}/manifest.json"):
+            manifest = RunManifest.model_validate_json(objects.get(key))
+            yield FinishedRun(RunStore(base, job, manifest.run_id), manifest)
+
+
+def _known(base: StorageLocation, job: str) -> str:
+    known = sorted(run.manifest.run_id for run in _runs(base, job))
+    return f"; there are: {', '.join(known[-5:])}" if known else ""

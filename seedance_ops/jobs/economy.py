@@ -1,0 +1,29 @@
+"""What finding out may cost, and what a saving is worth."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from seedance_ops.strict_model import StrictModel
+
+
+class Budget(StrictModel):
+    """Bounds on what a run of the job may cost; a run that would exceed them is not started."""
+
+    usd: float | None = Field(default=None, gt=0.0, le=1e9)
+    """USD for the whole study: every variant under every seed."""
+    per_run_usd: float | None = Field(default=None, gt=0.0, le=1e9)
+    """USD for one training; its launch is ended when it has cost as much."""
+    expected_run_s: float | None = Field(default=None, gt=0.0, le=31_536_000.0)
+    """Seconds that one training is expected to take, until there is a history that says it."""
+
+
+class Economics(StrictModel):
+    """How the workload runs in production, so that a saving can be put in money."""
+
+    runs_per_month: float = Field(gt=0.0, le=1e6)
+    """Production runs of the workload a month."""
+    capacity: Literal["on_demand", "committed", "owned"] = "on_demand"
+    """``on_demand``: a saving is cash; ``committed``, ``owned``: the bill stays, hours are freed."""

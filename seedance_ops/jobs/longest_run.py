@@ -1,0 +1,16 @@
+"""How long a launch may take: by its deadline, or by what may be paid for it."""
+
+from __future__ import annotations
+
+from seedance_ops.jobs.training_job import TrainingJob
+
+_S_PER_H = 3600.0
+
+
+def longest_run_s(job: TrainingJob, accelerators: int, usd_per_accelerator_hour: float) -> float:
+    """Seconds that one launch may take: its deadline, or what ``budget.per_run_usd`` pays for."""
+    per_run_usd = job.budget.per_run_usd
+    if per_run_usd is None:
+        return float(job.limits.run_timeout_s)
+    paid_s = per_run_usd / (accelerators * usd_per_accelerator_hour) * _S_PER_H
+    return min(float(job.limits.run_timeout_s), paid_s)

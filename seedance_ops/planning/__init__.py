@@ -1,0 +1,1 @@
+"""What a study will cost, and what earlier ones found."""

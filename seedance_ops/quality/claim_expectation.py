@@ -1,0 +1,56 @@
+"""The Great Expectations expectation that decides one published claim: recomputed, it must agree."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pandas as pd
+from great_expectations.core.metric_domain_types import MetricDomainTypes
+from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
+from great_expectations.expectations.expectation import BatchExpectation
+from great_expectations.expectations.metrics.metric_provider import metric_value
+from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+
+_METRIC = "table.recomputed_claim"
+
+
+class RecomputedClaim(TableMetricProvider):
+    """The one row that belongs to a claim."""
+
+    metric_name = _METRIC
+    value_keys = ("claim",)
+
+    @metric_value(engine=PandasExecutionEngine)
+    def _pandas(
+        cls,  # noqa: N805 - GE makes it a class method
+        execution_engine: PandasExecutionEngine,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],
+        metrics: dict[str, Any],  # noqa: ARG002
+        runtime_configuration: dict[str, Any],  # noqa: ARG002
+    ) -> dict[str, str]:
+        frame: pd.DataFrame = execution_engine.get_compute_domain(
+            domain_kwargs=metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE
+        )[0]
+        rows = frame[frame["claim"] == metric_value_kwargs["claim"]]
+        if len(rows) != 1:
+            raise ValueError(f"claim {metric_value_kwargs['claim']} has {len(rows)} rows, not one")
+        return {name: str(rows.iloc[0][name]) for name in ("outcome", "stated", "right")}
+
+
+class ExpectClaimToAgree(BatchExpectation):
+    """What a publication derives from its figures must follow from them."""
+
+    claim: str
+
+    metric_dependencies: ClassVar[tuple[str, ...]] = (_METRIC,)
+    success_keys: ClassVar[tuple[str, ...]] = ("claim",)
+
+    def _validate(
+        self,
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
+        execution_engine: Any = None,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        observed = metrics[_METRIC]
+        return {"success": observed["outcome"] == "agrees", "result": {"observed_value": observed}}

@@ -1,0 +1,127 @@
+"""What a study will cost: from history, from a declaration, or from the deadline, and against the budget."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from seedance_ops.cost.catalogue import Price
+from seedance_ops.jobs.longest_run import longest_run_s
+from seedance_ops.jobs.profiles import LocalProfile
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.planning.estimate import Estimate, estimate_study
+from seedance_ops.planning.history import HistoryRecord, Observation
+
+JOB: dict[str, Any] = {
+    "apiVersion": "seedance.ops/v1",
+    "kind": "TrainingJob",
+    "metadata": {"name": "job"},
+    "workload": {
+        "entrypoint": "train.py",
+        "runtime": "session",
+        "batch": {"per_rank": 8},
+        "stop": {"samples": 960},
+        "quality": {"metric": "val_loss", "better": "lower"},
+    },
+    "launcher": "local",
+    "num_nodes": 2,
+    "resources": {"accelerators": "A100:4"},
+    "variants": {"baseline": {}, "half": {}},
+    "repeats": {"seeds": 3},
+}
+PRICE = Price(key="a", usd_per_accelerator_hour=2.0, source="test", date=dt.date(2026, 12, 1), basis="list")
+
+
+def estimated(history: list[HistoryRecord] | None = None, slots: int = 1, **changes: Any) -> Estimate:
+    job = TrainingJob.model_validate(JOB | changes)
+    profile = LocalProfile(kind="local", price="a", slots=slots)
+    return estimate_study(
+        job,
+        profiles=dict.fromkeys(job.variants, profile),
+        prices=dict.fromkeys(job.variants, PRICE),
+        history=history or [],
+    )
+
+
+def record(samples: float = 960.0, at_s: float = 1.0, **usd: tuple[float, ...]) -> HistoryRecord:
+    seconds = {"baseline": (1800.0, 1800.0), "half": (900.0, 900.0)}
+    observations = [
+        Observation(variant=variant, metric=metric, values=values)
+        for variant, of_variant in seconds.items()
+        for metric, values in (
+            ("run_s", of_variant),
+            ("samples", (samples,)),
+            *([("usd_per_run", usd[variant])] if variant in usd else []),
+        )
+    ]
+    return HistoryRecord(
+        job="job",
+        job_hash="h",
+        run_id=f"run-{at_s:g}",
+        ended_at_s=at_s,
+        accepted=("half",),
+        run_accepted=True,
+        baseline="baseline",
+        observations=tuple(observations),
+        usd_per_accelerator_hour={},
+        stamp={},
+    )
+
+
+def test_history_gives_hours_money_and_duration() -> None:
+    found = estimated([record()])
+    # 8 accelerators × 3 runs × (0.5 + 0.25) h = 18 h, at 2 USD
+    assert found.accelerator_hours == pytest.approx(18.0)
+    assert found.usd == pytest.approx(36.0)
+    assert found.duration_s == pytest.approx(3 * (1800 + 900))
+    assert {variant.basis for variant in found.variants} == {"history"}
+    assert estimated([record()], slots=3).duration_s == pytest.approx(2700.0)
+
+
+def test_a_history_of_other_work_does_not_count() -> None:
+    found = estimated([record(samples=100.0)], budget={"expected_run_s": 3600})
+    assert {variant.basis for variant in found.variants} == {"declared"}
+    assert found.accelerator_hours == pytest.approx(48.0)
+
+
+def test_with_nothing_known_the_longest_launch_counts_and_what_it_may_cost_bounds_it() -> None:
+    bounded = estimated(budget={"usd": 100.0, "per_run_usd": 16.0})
+    assert {variant.basis for variant in bounded.variants} == {"bound"}
+    assert bounded.usd == pytest.approx(6 * 16.0)
+    assert bounded.over_budget == ()
+    over = estimated(budget={"usd": 100.0})
+    assert "6 runs" not in over.over_budget[0]
+    assert "per_run_usd" in over.over_budget[0]
+
+
+def test_a_launch_ends_when_its_money_is_spent_but_never_later_than_its_deadline() -> None:
+    job = TrainingJob.model_validate(JOB | {"budget": {"per_run_usd": 16.0}})
+    assert longest_run_s(job, accelerators=8, usd_per_accelerator_hour=2.0) == pytest.approx(3600.0)
+    short = TrainingJob.model_validate(
+        JOB | {"budget": {"per_run_usd": 16.0}, "limits": {"run_timeout_s": 60}}
+    )
+    assert longest_run_s(short, accelerators=8, usd_per_accelerator_hour=2.0) == 60.0
+
+
+def test_a_run_that_costs_more_than_allowed_is_refused_by_name() -> None:
+    found = estimated([record()], budget={"per_run_usd": 5.0})
+    assert len(found.over_budget) == 1
+    assert "baseline would cost 8 USD" in found.over_budget[0]
+
+
+def test_break_even_from_an_accepted_run_and_from_what_a_gate_demands() -> None:
+    seen = estimated([record(baseline=(8.0, 8.0), half=(4.0, 4.0))]).break_even
+    assert seen is not None
+    assert (seen.variant, seen.production_runs) == ("half", pytest.approx(36.0 / 4.0))
+    gate = {
+        "metric": "usd_per_run",
+        "compared_to": "baseline",
+        "change_at_most": {"relative": -0.25},
+    }
+    demanded = estimated([record()], gates=[gate]).break_even
+    assert demanded is not None
+    assert demanded.saving_usd_per_run == pytest.approx(2.0)
+    assert demanded.production_runs == pytest.approx(18.0)
+    assert estimated([record()]).break_even is None

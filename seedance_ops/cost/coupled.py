@@ -42,6 +42,13 @@ PUBLISHED: dict[Resource, Factor] = {
 """The evaluation report's table (R2.1): claims about somebody's cluster, for want of measurements."""
 
 
+UNCHANGED: dict[Resource, Factor] = {
+    resource: Factor(resource=resource, base_s=1.0, contended_s=1.0, source="measured")
+    for resource in RESOURCES
+}
+"""For times that were measured under load: contention is in them already."""
+
+
 @dataclass(frozen=True)
 class Operation:
     """Something a step does on one resource, once what it waits for has ended."""
@@ -75,6 +82,25 @@ class Split:
 def factors_from(measured: Iterable[Factor]) -> dict[Resource, Factor]:
     """Measured factors, with the published one, tagged as such, where a resource was not measured."""
     return PUBLISHED | {factor.resource: factor for factor in measured}
+
+
+def measured_step(
+    *, compute_s: float, communication_wait_s: float, checkpoint_stall_s: float
+) -> tuple[Operation, ...]:
+    """A training step as its record has it: exposed times in sequence. Split it with ``UNCHANGED``.
+
+    The record does not tell memory from compute: ``memory`` stays 0, and ``compute`` holds both.
+
+    Args:
+        compute_s: ``steps.compute_s``, with what overlaps it.
+        communication_wait_s: ``steps.communication_wait_s``, exposed.
+        checkpoint_stall_s: ``steps.checkpoint_stall_s``.
+    """
+    return (
+        Operation("checkpoint", "storage", checkpoint_stall_s),
+        Operation("compute", "compute", compute_s, ("checkpoint",)),
+        Operation("communication", "network", communication_wait_s, ("compute",)),
+    )
 
 
 def split_step(

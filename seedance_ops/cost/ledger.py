@@ -156,11 +156,15 @@ def _described(runs: pd.DataFrame, launches: pd.DataFrame) -> list[Run]:
 
 
 def _times(launches: pd.DataFrame) -> pd.DataFrame:
-    by_run = launches.groupby(KEYS, sort=True)
-    found = pd.DataFrame(index=by_run.size().index)
-    found["started_at_s"] = by_run["started_at_s"].min() if "started_at_s" in launches else np.nan
-    found["ended_at_s"] = by_run["ended_at_s"].max() if "ended_at_s" in launches else np.nan
-    return found
+    """First start and last end by run; a submission that never started stands at the time it was made."""
+    absent = pd.Series(np.nan, index=launches.index)
+    made = launches.get("submitted_at_s", absent)
+    start = launches.get("started_at_s", absent).fillna(made)
+    end = launches.get("ended_at_s", absent).fillna(start)
+    times = launches[KEYS].assign(started_at_s=start, ended_at_s=end)
+    return times.groupby(KEYS, sort=True).agg(
+        started_at_s=("started_at_s", "min"), ended_at_s=("ended_at_s", "max")
+    )
 
 
 def _accelerator_rows(run: Run, price: Price) -> Iterator[Row]:

@@ -10,6 +10,7 @@ from seedance_ops.cost.quantities import positive
 from seedance_ops.strict_model import StrictModel
 
 WATTS_PER_KILOWATT = 1000.0
+HOURS_PER_YEAR = 8784.0
 
 
 class OwnedHardware(StrictModel):
@@ -70,6 +71,33 @@ def rented_cost_per_pflops_hour(
     """
     price = positive(usd_per_accelerator_hour, "usd_per_accelerator_hour")
     return price / positive(achieved_tflops_per_accelerator, "achieved_tflops_per_accelerator") * 1000.0
+
+
+@dataclass(frozen=True)
+class OwnedBesideRented:
+    """The same PFLOPS·h, owned and rented."""
+
+    owned: PflopsHourCost
+    rented_usd: float
+    break_even_hours_per_year: float | None
+    """Effective hours a year above which owning is cheaper; none where power alone costs more than renting,
+    or where it would take more hours than a year has."""
+
+
+def owned_beside_rented(hardware: OwnedHardware, rented_usd_per_pflops_hour: float) -> OwnedBesideRented:
+    """Both prices, and how busy the machine must be before owning it is the cheaper one.
+
+    Break-even: purchase × rate ÷ (achieved PFLOPS × (rented − power)).
+
+    Raises:
+        BadQuantity: The rented price is not above 0.
+    """
+    rented = positive(rented_usd_per_pflops_hour, "rented_usd_per_pflops_hour")
+    owned = owned_cost_per_pflops_hour(hardware)
+    margin = rented - owned.power_usd
+    yearly = hardware.purchase_usd * hardware.annual_depreciation_rate
+    hours = yearly / (hardware.achieved_pflops * margin) if margin > 0.0 else None
+    return OwnedBesideRented(owned, rented, hours if hours is not None and hours <= HOURS_PER_YEAR else None)
 
 
 def report_power_per_pflops_hour(

@@ -20,11 +20,12 @@ Severity = Literal["warning", "error"]
 _MIX_UPS = (
     (3600.0, "per second"),
     (60.0, "per minute"),
+    (1.0 / 8.0, "for a node of eight"),
+    (0.01, "in cents"),
     (1.0 / HOURS_PER_MONTH, "per month"),
     (1.0 / 8760.0, "per year"),
-    (0.01, "in cents"),
-    (1.0 / 8.0, "for a node of eight"),
 )
+"""Factor by which a figure in another unit becomes USD an hour, the smaller mistakes first."""
 
 
 @dataclass(frozen=True)

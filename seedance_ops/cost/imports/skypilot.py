@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date as Date  # noqa: N812
@@ -81,7 +82,13 @@ def read_skypilot(
         else:
             groups.setdefault((row.instance_type, row.region), []).append(row)
     of = _List(provider, day, path.name, hardware)
-    entries = {key: entry for rows in groups.values() for key, entry in _entries(rows, of, findings)}
+    entries: dict[str, PriceEntry] = {}
+    for rows in groups.values():
+        for key, entry in _entries(rows, of, findings):
+            if fault := _key_fault(key, entries):
+                findings.append(ImportFinding(rows[0].number, "bad_entry", refused=True, message=fault))
+            else:
+                entries[key] = entry
     return Imported(entries, tuple(sorted(findings, key=lambda found: found.row)), skipped)
 
 
@@ -245,5 +252,15 @@ def _origin(of: _List, row: _Row) -> dict[str, object]:
 
 
 def _key(provider: str, row: _Row) -> str:
-    name = row.instance_type.lower().removeprefix("standard_").replace("_", "-")
-    return "-".join(part for part in (provider, name, row.region.lower()) if part)
+    name = row.instance_type.lower().removeprefix("standard_")
+    joined = "-".join(part for part in (provider, name, row.region) if part).lower()
+    return re.sub(r"[^a-z0-9.-]+", "-", joined)
+
+
+def _key_fault(key: str, entries: Mapping[str, PriceEntry]) -> str | None:
+    """Why a key cannot be used: none is shortened or overwritten in silence."""
+    if key in entries:
+        return f"{key}: another type of this list has the same key"
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,62}", key):
+        return f"{key}: a key has at most 63 characters and begins with a letter or digit; shorten --provider"
+    return None

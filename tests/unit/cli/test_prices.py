@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,3 +109,15 @@ def test_a_check_of_nothing_says_how_to_name_something(tmp_path, monkeypatch):
     result = invoke("check")
     assert result.exit_code == 1
     assert "SEEDANCE_PROJECT" in result.output
+
+
+def test_it_loads_none_of_the_heavy_libraries(project):
+    program = (
+        "import sys; sys.argv = ['seedance', 'prices', 'check', '--max-age-days', '36500']\n"
+        "from seedance_ops.cli import main\n"
+        "try:\n    main()\n"
+        "except SystemExit:\n"
+        "    print([n for n in ('pandas', 'numpy', 'scipy', 'torch', 'airflow') if n in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedance_ops.cost.coupled import PUBLISHED, RESOURCES, Factor, Operation, factors_from, split_step
+from seedance_ops.cost.coupled import (
+    PUBLISHED,
+    RESOURCES,
+    UNCHANGED,
+    Factor,
+    Operation,
+    factors_from,
+    measured_step,
+    split_step,
+)
 from seedance_ops.cost.errors import BadQuantity
 
 
@@ -61,6 +70,15 @@ def test_a_diamond_joins_at_the_later_branch():
     assert split.usd == pytest.approx(
         {"storage": 2.0, "compute": 20.0, "memory": 0.0, "network": 4.0, "idle": 4.0}
     )
+
+
+def test_a_measured_step_is_split_as_its_record_has_it():
+    trace = measured_step(compute_s=6.0, communication_wait_s=3.0, checkpoint_stall_s=1.0)
+    split = split_step(trace, UNCHANGED, step_time_s=12.0, usd=24.0)
+    assert split.usd == pytest.approx(
+        {"compute": 12.0, "memory": 0.0, "network": 6.0, "storage": 2.0, "idle": 4.0}
+    )
+    assert split.amplification == 1.0
 
 
 def test_measured_factors_replace_published_ones_and_say_so():

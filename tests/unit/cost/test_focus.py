@@ -131,6 +131,14 @@ def test_a_run_without_times_cannot_be_a_charge(ledger):
         focus_of(ledger.assign(started_at_s=float("nan")), BILLING, job="tiny", run_id="r")
 
 
+def test_a_run_that_never_started_is_a_charge_of_nothing_at_the_time_it_was_made(runs, launches, price):
+    never = {"run_s": 0.0, "started_at_s": None, "ended_at_s": None, "submitted_at_s": 1_767_312_000.0}
+    ledger = ledger_of(runs(), launches(never), None, {"a": price()})
+    focus = focus_of(ledger, BILLING, job="tiny", run_id="r")
+    assert focus["BilledCost"].sum() == 0.0
+    assert set(focus["ChargePeriodStart"]) == {pd.Timestamp("2026-01-02T00:00Z")}
+
+
 def test_another_suffix_is_refused(focus, tmp_path):
     with pytest.raises(CostError, match="xlsx"):
         write_focus(focus, tmp_path / "f.xlsx")

@@ -138,6 +138,14 @@ def test_an_accelerator_without_bounds_is_doubtful(skypilot):
     ]
 
 
+def test_no_key_is_overwritten_or_shortened_in_silence(skypilot):
+    same = skypilot(NC40 + NC40.replace("Standard_NC40ads_H100_v5", "NC40ads-H100-v5"))
+    assert ("bad_entry", True) in kinds(same)
+    assert len(same.entries) == 1
+    assert ("bad_entry", True) in kinds(skypilot(NC40.replace("ads", "a" * 60)))
+    assert list(skypilot(NC40.replace("NC40ads", "NC 40+ads")).entries) == ["aws-nc-40-ads-h100-v5-eastus"]
+
+
 @pytest.mark.parametrize("text", ["a,b\n1,2\n", ""])
 def test_another_csv_is_refused(text, tmp_path):
     (tmp_path / "x.csv").write_text(text, encoding="utf-8")

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from seedance_ops.cost.errors import BadQuantity
 from seedance_ops.cost.owned import (
     OwnedHardware,
+    owned_beside_rented,
     owned_cost_per_pflops_hour,
     rented_cost_per_pflops_hour,
     report_power_per_pflops_hour,
@@ -43,6 +44,19 @@ def test_the_reports_difference_in_pue_explains_0_54_and_not_its_0_73():
 def test_the_rented_price_of_an_h100_at_40_percent():
     # FACTS § 7: p5.48xlarge at 55.04 USD/h, 989 TFLOPS dense bf16, 40 % of it: 0.0174 USD per TFLOPS·h.
     assert rented_cost_per_pflops_hour(55.04 / 8, 0.4 * 989) == pytest.approx(17.4, abs=0.05)
+
+
+def test_owning_pays_from_the_hours_at_which_both_cost_the_same():
+    # Rented at 10.6, power 0.6: 75,000 USD a year ÷ (2.5 PFLOPS × 10 USD) = 3,000 h.
+    beside = owned_beside_rented(OwnedHardware(**SERVER), 10.6)
+    assert beside.break_even_hours_per_year == pytest.approx(3000.0)
+    at_break_even = OwnedHardware(**SERVER | {"effective_hours_per_year": 3000.0})
+    assert owned_cost_per_pflops_hour(at_break_even).total_usd == pytest.approx(beside.rented_usd)
+
+
+@pytest.mark.parametrize("rented", [0.5, 0.6, 1.0])
+def test_where_renting_is_cheaper_at_any_hours_there_is_no_break_even(rented):
+    assert owned_beside_rented(OwnedHardware(**SERVER), rented).break_even_hours_per_year is None
 
 
 def test_the_reports_power_term_as_published_is_off_by_1000_over_3600_and_the_pue():

@@ -40,8 +40,8 @@ class Repetitions:
     speed: int
 
 
-FULL = Repetitions(coverage=10_000, peers=2_000, gates=10_000, speed=200)
-QUICK = Repetitions(coverage=400, peers=60, gates=400, speed=20)
+FULL = Repetitions(coverage=10_000, peers=1_000, gates=10_000, speed=30)
+QUICK = Repetitions(coverage=400, peers=60, gates=400, speed=5)
 
 
 def main(description: str | None) -> int:

@@ -69,6 +69,22 @@ def test_another_statistic_is_resampled_along_its_axis():
     assert {found.low, found.high} <= set(data)  # the median of an odd sample is one of its values
 
 
+def test_the_bootstrap_takes_numpys_percentiles():
+    data = np.random.default_rng(0).lognormal(size=12)
+    drawn = []
+
+    def mean(values, axis):
+        drawn.append(np.mean(values, axis=axis))
+        return drawn[-1]
+
+    found = bootstrap_interval(
+        data, generator=np.random.default_rng(2), statistic=mean, resamples=333, alpha=0.1
+    )
+    assert isinstance(found, Interval)
+    resampled = next(means for means in drawn if means.ndim == 1)
+    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(resampled, [5, 95])))
+
+
 def test_the_bootstrap_repeats_under_its_seed():
     data = np.arange(10.0)
     first, second = (bootstrap_interval(data, generator=np.random.default_rng(5)) for _ in range(2))

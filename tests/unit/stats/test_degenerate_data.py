@@ -131,7 +131,7 @@ def test_the_published_statistics_too(ours, theirs):
     judged(as_published.one_way_anova(first, second))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.dictionaries(st.sampled_from("abcdef"), anything, max_size=5))
 def test_families_of_p_values_too(p_values):
     for correct in (holm, benjamini_hochberg):

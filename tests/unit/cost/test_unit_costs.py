@@ -26,34 +26,49 @@ def test_a_long_run_weighs_what_it_costs():
     assert found.low < found.estimate < found.high
 
 
-def test_the_interval_is_the_same_for_the_same_seed_and_positive():
-    one, two = (ratio([1.0, 2.0, 4.0], [1.0, 1.0, 1.0], seed=7) for _ in range(2))
-    assert one == two
+def test_below_ten_runs_the_interval_is_students_by_hand():
+    # y = 1, 2, 3 over x = 1: R = 2, e = −1, 0, 1, se(R) = √(2/6), se(log R) = 0.288675; t(2) = 4.302653.
+    found = ratio([1.0, 2.0, 3.0], [1.0, 1.0, 1.0])
+    assert isinstance(found, UnitCost)
+    half = 4.302653 * 0.288675
+    assert (found.low, found.high) == pytest.approx((2.0 / math.exp(half), 2.0 * math.exp(half)), rel=1e-5)
+    assert "Student t" in found.method
+
+
+def test_from_ten_runs_on_it_is_bootstrapped_the_same_for_the_same_seed():
+    usd, work = np.arange(1.0, 11.0), np.full(10, 2.0)
+    one, two, other = (ratio(usd, work, seed=seed) for seed in (7, 7, 8))
     assert isinstance(one, UnitCost)
-    assert 0.0 < one.low < 7.0 / 3.0 < one.high
+    assert isinstance(other, UnitCost)
+    assert "bootstrap" in one.method
+    assert one == two
+    assert one.low != other.low
+    assert 0.0 < one.low < 2.75 < one.high
 
 
 def test_scaling_scales_the_interval():
-    plain, thousand = (
-        ratio([1.0, 2.0, 3.0], [5.0, 5.0, 6.0]),
-        ratio([1.0, 2.0, 3.0], [5.0, 5.0, 6.0], scale=1e3),
-    )
+    plain, thousand = (ratio([1.0, 2.0, 3.0], [5.0, 5.0, 6.0], scale=scale) for scale in (1.0, 1e3))
     assert isinstance(plain, UnitCost)
     assert isinstance(thousand, UnitCost)
     assert (thousand.low, thousand.high) == pytest.approx((1e3 * plain.low, 1e3 * plain.high))
 
 
-def test_the_interval_covers_what_it_says():
-    """10 runs with lognormal cost, 300 times; three binomial errors and 3 % below 95 % would be too few."""
+@pytest.mark.parametrize("runs", [3, 5, 10])
+def test_the_interval_covers_what_it_says(runs):
+    """Lognormal cost, 300 times: three binomial errors and two points below 95 % would be too few."""
     generator = np.random.default_rng(5)
     hits = 0
     for trial in range(300):
-        work = generator.uniform(1.0, 3.0, 10)
-        usd = 2.0 * work * generator.lognormal(-0.02, 0.2, 10)  # mean of the lognormal: 1
-        found = ratio(usd, work, seed=trial)
+        work = generator.uniform(1.0, 3.0, runs)
+        found = ratio(2.0 * work * generator.lognormal(-0.02, 0.2, runs), work, seed=trial)
         assert isinstance(found, UnitCost)
         hits += found.low <= 2.0 <= found.high
-    assert hits / 300 >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 300) - 0.03
+    assert hits / 300 >= 0.93 - 3 * math.sqrt(0.95 * 0.05 / 300)
+
+
+def test_runs_that_differ_without_bounds_give_no_interval():
+    found = ratio([1e300, 1e-300, 1e-300], [1e-300, 1e300, 1.0])
+    assert isinstance(found, UnitCostUnknown)
 
 
 @pytest.mark.parametrize(

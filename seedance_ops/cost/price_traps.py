@@ -10,6 +10,7 @@ OPENCOST_DEFAULT_GPU_USD_PER_HOUR = 0.95
 
 _ACCELERATORS_OF_INSTANCE = {
     "standard_nd96isr_h100_v5": 8,
+    "standard_nd96is_h100_v5": 8,
     "standard_nd96isr_h200_v5": 8,
     "standard_nd96isr_mi300x_v5": 8,
     "standard_nd96asr_v4": 8,
@@ -24,7 +25,7 @@ _ACCELERATORS_OF_INSTANCE = {
     "a2-ultragpu-8g": 8,
     "a2-highgpu-8g": 8,
 }
-"""By the vendors' own pages; SkyPilot's Azure catalogue listed the first with 12."""
+"""By the vendors' own pages; SkyPilot's Azure catalogue listed the first two with 12."""
 
 
 _GPU_HOST_FAMILIES = ("a2-", "a3-", "a4-", "g2-")

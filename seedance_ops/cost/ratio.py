@@ -74,8 +74,7 @@ def ratio_of_sums(
     often one run several times, without a spread to studentise by. Coverage in 800 simulations, bootstrap-t
     against Student t: normal, n = 3: 82 % and 96 %, n = 5: 95 and 96 (intervals a third wider); lognormal
     (σ 0.5) n = 3: 76 and 94, n = 10: 94 and 94; lognormal (σ 1) n = 10: 90 and 87, n = 30: 91 and 88.
-    Percentile
-    and BCa intervals cover less than either.
+    Percentile and BCa intervals cover less than either.
 
     Args:
         numerator: y, one value per run; USD or kWh.

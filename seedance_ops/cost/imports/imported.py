@@ -18,6 +18,7 @@ Kind = Literal[
     "duplicate",
     "disagreement",
     "wrong_count",
+    "odd_count",
     "host_alone",
     "accelerator_alone",
     "spot_is_list",
@@ -67,8 +68,19 @@ class Imported:
     def as_yaml(self) -> str:
         """The entries as ``prices.yaml`` has them."""
         entries = {key: plain(entry) for key, entry in self.entries.items()}
-        text: str = yaml.safe_dump({"prices": entries}, sort_keys=False, allow_unicode=True, width=110)
+        text: str = yaml.dump(
+            {"prices": entries}, Dumper=_WithoutAliases, sort_keys=False, allow_unicode=True, width=110
+        )
         return text
+
+
+class _WithoutAliases(yaml.SafeDumper):
+    """Entries are copied one by one: none may point into another."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Write every value out."""
+        del data
+        return True
 
 
 def plain(entry: PriceEntry) -> dict[str, object]:

@@ -21,6 +21,7 @@ from seedance_ops.cost.price_traps import (
     is_sentinel,
 )
 
+_USUAL_COUNTS = frozenset({1, 2, 4, 8, 16})
 _NEEDED = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Price", "Region")
 
 
@@ -179,6 +180,9 @@ def _entries(rows: list[_Row], of: _List, findings: list[ImportFinding]) -> Iter
         )
         return
     findings.extend(_duplicates(rows, label))
+    if first.count not in _USUAL_COUNTS:
+        message = f"{label}: {first.count:g} accelerators on a node are unusual; look it up"
+        findings.append(ImportFinding(first.number, "odd_count", refused=False, message=message))
     key = hardware_key(first.accelerator)
     doubt = _bounds_finding(first, key, label, of)
     if doubt is not None:

@@ -57,6 +57,7 @@ def test_the_zones_of_a_region_become_one_entry_and_the_lowest_spot_price_anothe
 def test_the_yaml_is_ready_for_the_catalogue(skypilot, tmp_path):
     found = skypilot(P4D.format(spot="8.19", zone=1))
     (tmp_path / "prices.yaml").write_text(found.as_yaml(), encoding="utf-8")
+    assert "&id" not in found.as_yaml()  # an entry is copied alone
     assert load_prices(tmp_path / "prices.yaml").entries == found.entries
 
 
@@ -65,6 +66,12 @@ def test_trap_an_azure_node_with_twelve_accelerators_has_eight(skypilot):
     assert kinds(found) == [("wrong_count", True)]
     assert "12 accelerators, has 8" in found.findings[0].message
     assert found.entries == {}
+
+
+def test_an_unusual_number_of_accelerators_is_doubtful_where_the_type_is_not_known(skypilot):
+    found = skypilot(NC40.replace("H100,1,", "H100,12,").replace("6.98,6.98", "88.0,"))
+    assert kinds(found) == [("odd_count", False)]
+    assert len(found.entries) == 1
 
 
 def test_trap_the_sentinel_price_is_no_price(skypilot):

@@ -89,15 +89,18 @@ TRUTHS = {
 }
 
 
-def coverage(truth: Truth, estimand: Estimand, n: int, studies: int, *, seed: int, peers: bool) -> Rates:
-    """In what share of studies of ``n`` runs a variant the 95 % interval holds the truth."""
-    generator = np.random.default_rng(seed)
+def coverage(truth: Truth, estimand: Estimand, n: int, studies: int, *, seed: int, peers: int = 0) -> Rates:
+    """In what share of studies of ``n`` runs a variant the 95 % interval holds the truth.
+
+    The peers judge the first ``peers`` of the studies.
+    """
+    generator, resampling = np.random.default_rng(seed), np.random.default_rng(seed)
     rates = Rates()
-    for _ in range(studies):
+    for study in range(studies):
         ours, theirs = truth.draw(generator, n)
         _count(rates, None, our_interval(ours, theirs, estimand), truth.value[estimand])
-        if peers:
-            for name, interval in peer_intervals(ours, theirs, estimand, generator).items():
+        if study < peers:
+            for name, interval in peer_intervals(ours, theirs, estimand, resampling).items():
                 _count(rates, name, interval, truth.value[estimand])
     return rates
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+import numpy as np
 import pandas as pd
 
 from seedance_ops.stats.inference import infer_mean
@@ -22,3 +25,21 @@ def level(values: pd.Series[float], *, nature: Nature) -> Interval | NotJudgeabl
         return Interval(estimate=float(sample.mean()), low=float(sample.min()), high=float(sample.max()))
     inference = infer_mean(sample)
     return inference if isinstance(inference, NotJudgeable) else inference.interval(CONFIDENCE)
+
+
+def level_p_value(
+    values: pd.Series[float], *, side: Literal["at_most", "at_least"], bound: float
+) -> float | NotJudgeable:
+    """One-sided p of "the true mean lies beyond ``bound``", of a measured metric, for ``holm``.
+
+    At most 0.025 where that end of ``level``'s interval does not pass the bound. A counted metric has no p.
+    """
+    if not np.isfinite(bound):
+        return NotJudgeable(reason=f"the bound is {bound:g}; it must be finite")
+    sample = sample_of(values, "the variant")
+    if isinstance(sample, NotJudgeable):
+        return sample
+    inference = infer_mean(sample)
+    if isinstance(inference, NotJudgeable):
+        return inference
+    return inference.p_below(bound) if side == "at_most" else inference.p_above(bound)

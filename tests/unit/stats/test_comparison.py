@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from seedance_ops.stats.comparison import compare
-from seedance_ops.stats.level import level
+from seedance_ops.stats.level import level, level_p_value
 from seedance_ops.stats.outcomes import Comparison, NotJudgeable
 
 # Student's sleep data (1908), as in R's `sleep`; its results are printed in R's documentation of t.test.
@@ -164,3 +164,10 @@ def test_a_level_is_students_interval():
     interval = level(SLEEP_2, nature="measured")  # R: t.test(group 2), 95 percent: 0.8976775 3.7623225
     assert not isinstance(interval, NotJudgeable)
     assert (interval.low, interval.high) == pytest.approx((0.8976775, 3.7623225), abs=5e-7)
+
+
+def test_the_p_value_of_a_bound_on_the_level_agrees_with_its_interval():
+    # The 95 % interval of group 2 is 0.8976775 … 3.7623225 (R), so p is 0.025 at either end.
+    assert level_p_value(SLEEP_2, side="at_least", bound=0.8976775) == pytest.approx(0.025, abs=1e-6)
+    assert level_p_value(SLEEP_2, side="at_most", bound=3.7623225) == pytest.approx(0.025, abs=1e-6)
+    assert level_p_value(SLEEP_2, side="at_most", bound=0.0) > 0.99

@@ -17,7 +17,7 @@ from seedance_ops.stats.comparison import compare
 from seedance_ops.stats.equivalence import equivalence
 from seedance_ops.stats.f_p import Printed, feasible_degrees_of_freedom
 from seedance_ops.stats.groups import games_howell, welch_anova
-from seedance_ops.stats.level import level
+from seedance_ops.stats.level import level, level_p_value
 from seedance_ops.stats.multiplicity import benjamini_hochberg, holm
 from seedance_ops.stats.non_inferiority import change_test, non_inferiority
 from seedance_ops.stats.outcomes import NotJudgeable
@@ -84,6 +84,7 @@ def judged(found):
 TESTS = {
     "compare": lambda a, b, x, scale, nature, pairs: compare(a, b, pairs_by_seed=pairs, nature=nature),
     "level": lambda a, b, x, scale, nature, pairs: level(a, nature=nature),
+    "level_p_value": lambda a, b, x, scale, nature, pairs: level_p_value(a, side="at_most", bound=x),
     "equivalence": lambda a, b, x, scale, nature, pairs: equivalence(
         a, b, margin=x, scale=scale, pairs_by_seed=pairs, nature=nature
     ),
@@ -131,7 +132,7 @@ def test_the_published_statistics_too(ours, theirs):
     judged(as_published.one_way_anova(first, second))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(st.dictionaries(st.sampled_from("abcdef"), anything, max_size=5))
 def test_families_of_p_values_too(p_values):
     for correct in (holm, benjamini_hochberg):

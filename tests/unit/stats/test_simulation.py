@@ -25,12 +25,12 @@ def error_of(share):
     ("distribution", "estimand"), [("normal", "difference"), ("normal", "level"), ("lognormal", "ratio")]
 )
 def test_95_percent_intervals_cover_in_95_percent_of_studies(distribution, estimand, n):
-    rates = coverage(TRUTHS[distribution], estimand, n, STUDIES, seed=n, peers=False)
+    rates = coverage(TRUTHS[distribution], estimand, n, STUDIES, seed=n)
     assert rates.ours.value == pytest.approx(0.95, abs=error_of(0.95))
 
 
 def test_the_bootstrap_t_covers_the_mean_of_lognormal_runs_oftener_than_students():
-    rates = coverage(TRUTHS["lognormal"], "level", 30, 200, seed=1, peers=True)
+    rates = coverage(TRUTHS["lognormal"], "level", 30, 200, seed=1, peers=200)
     assert rates.ours.value > rates.peers["student"].value
 
 

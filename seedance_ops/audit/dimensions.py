@@ -57,7 +57,7 @@ def formula_unit(claim: FormulaUnit) -> Judgement:
             if factor < 1
             else f"the result is in units of {factor:g} {claim.unit}",
         )
-    unit = f"{found.to_base_units().units:~P}".replace("req", "request") or "a bare number"
+    unit = f"{found.to_reduced_units().units:~P}".replace("req", "request") or "a bare number"
     return Judgement(stated, "disagrees", claim.right, f"the result is in {unit}, not in {claim.unit}")
 
 

@@ -67,6 +67,7 @@ class PlanAuditOperator(AuditStageOperator):
         from seedance_ops.jobs.published_file import load_published_text
 
         run = self.run_store(context)
+        run.objects.ensure_bucket()
         file = Path(self.project, self.job.published)
         try:
             text = read_text(file)

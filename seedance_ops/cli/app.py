@@ -16,6 +16,7 @@ COMMANDS = {
     "estimate": "seedance_ops.cli.estimate",
     "run": "seedance_ops.cli.run",
     "judge": "seedance_ops.cli.judge",
+    "ledger": "seedance_ops.cli.ledger",
     "up": "seedance_ops.cli.up",
     "storage": "seedance_ops.cli.storage",
     "prices": "seedance_ops.cli.prices",

@@ -31,14 +31,14 @@ def estimate(
     option is not valid.
     """
     from seedance_ops.cli.job_file import load_job_or_exit
-    from seedance_ops.cost.catalogue import CatalogueError, PriceMissing, load_prices
-    from seedance_ops.jobs.catalog import CatalogError, launcher_profile
+    from seedance_ops.cost.catalogue import CatalogueError, PriceMissing
+    from seedance_ops.jobs.catalog import CatalogError, launcher_profile, price_catalogue
     from seedance_ops.planning.estimate import estimate_study
 
     job, project = load_job_or_exit(file, overrides)
     try:
         profiles = {name: launcher_profile(job.resolve(name).launcher, project) for name in job.variants}
-        catalogue = load_prices(project.prices_file)
+        catalogue = price_catalogue(project)
         prices = {name: catalogue.price(profile.price, variant=name) for name, profile in profiles.items()}
     except (CatalogError, CatalogueError, PriceMissing) as error:
         typer.echo(f"error: {error}", err=True)

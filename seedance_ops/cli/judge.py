@@ -68,10 +68,11 @@ def judge(
 
 
 def _prices_today(source: str) -> PriceCatalogue:
-    from seedance_ops.cost.catalogue import PriceMissing, load_prices
+    from seedance_ops.cost.catalogue import PriceMissing
+    from seedance_ops.jobs.catalog import price_catalogue
     from seedance_ops.jobs.project import ProjectContext
 
     project = ProjectContext.discover(Path(source).absolute().parent) or ProjectContext.discover(Path.cwd())
     if project is None:
         raise PriceMissing("no price catalogue here: --reprice works inside the project")
-    return load_prices(project.prices_file)
+    return price_catalogue(project)

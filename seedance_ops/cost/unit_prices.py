@@ -17,9 +17,11 @@ class UnitPrice(StrictModel):
     """USD for one unit; which unit is said by where it stands in ``OtherPrices``."""
 
     usd: float = Field(ge=0.0, le=1_000_000.0)
+    """USD for one unit."""
     key: str = Field(min_length=1, max_length=63)
     """What the price is called in the list that it is from."""
     source: PriceSource = "user"
+    """Who says so: whoever wrote the job, or a catalogue."""
     date: Date | None = None
     """The day on which it was valid."""
 

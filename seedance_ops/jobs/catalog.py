@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from pydantic import ValidationError
 
+from seedance_ops.cost.catalogue import PriceCatalogue, load_prices
 from seedance_ops.jobs.check_secrets import reserved_variable_findings, secret_findings
 from seedance_ops.jobs.errors import JobErrors
 from seedance_ops.jobs.explain import explain
@@ -13,6 +17,8 @@ from seedance_ops.jobs.profiles import LauncherCatalog, LauncherChoice, Launcher
 from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.source_text import check_text, read_text
 from seedance_ops.jobs.yaml_nodes import parse_yaml
+
+OVERLAY_VARIABLE = "SEEDANCE_PRICES_OVERLAY"
 
 
 class CatalogError(ValueError):
@@ -42,6 +48,16 @@ def launcher_profiles(project: ProjectContext) -> dict[str, LauncherProfile]:
     if findings:
         raise CatalogError(JobErrors(locate(findings, root, [Source(file, text)])).render())
     return launchers
+
+
+def price_catalogue(project: ProjectContext) -> PriceCatalogue:
+    """The project's prices, under those of the file that ``$SEEDANCE_PRICES_OVERLAY`` names, if it does.
+
+    Contract prices are nobody else's business: they stay in a file outside the repository. Raises
+    ``CatalogueError`` or ``PriceMissing``.
+    """
+    overlay = os.environ.get(OVERLAY_VARIABLE)
+    return load_prices(project.prices_file, Path(overlay) if overlay else None)
 
 
 def launcher_profile(choice: LauncherChoice, project: ProjectContext) -> LauncherProfile:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from seedance_ops.cost.unit_prices import OtherPrices
 from seedance_ops.strict_model import StrictModel
 
 
@@ -18,6 +19,13 @@ class Budget(StrictModel):
     """USD for one training; its launch is ended when it has cost as much."""
     expected_run_s: float | None = Field(default=None, gt=0.0, le=31_536_000.0)
     """Seconds that one training is expected to take, until there is a history that says it."""
+
+
+class PriceTerms(OtherPrices):
+    """Prices beside the accelerator's, and how old any price may be. What is left out is not priced."""
+
+    max_age_days: int | None = Field(default=None, ge=1, le=36_500)
+    """Days after which a price of the catalogue is warned of; absent: never."""
 
 
 class Economics(StrictModel):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from seedance_ops.jobs.dotted import set_value
-from seedance_ops.jobs.economy import Budget, Economics
+from seedance_ops.jobs.economy import Budget, Economics, PriceTerms
 from seedance_ops.jobs.execution import Limits, Repeats
 from seedance_ops.jobs.gates import Gate
 from seedance_ops.jobs.metadata import Metadata, Schedule
@@ -35,6 +35,8 @@ class TrainingJob(Treatment):
     """How often each variant runs."""
     budget: Budget = Budget()
     """What finding out may cost."""
+    prices: PriceTerms = PriceTerms()
+    """What else is paid for: storage, requests, egress, energy; the accelerator's price is the launcher's."""
     economics: Economics | None = None
     """How often the workload runs in production; absent: the verdict states no money a month."""
     gates: tuple[Gate, ...] = Field(default=(), max_length=200)

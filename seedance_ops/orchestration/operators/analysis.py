@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from airflow.sdk import Context
 
 from seedance_ops.orchestration.operators.stage import StageOperator
@@ -9,6 +11,7 @@ from seedance_ops.orchestration.operators.stage import StageOperator
 _DERIVED = (
     "tables/runs.parquet",
     "tables/costs.parquet",
+    "tables/ledger.parquet",
     "statistics.json",
     "gates.json",
     "report.json",
@@ -45,12 +48,24 @@ class CostOperator(StageOperator):
     """Price every run by the prices that were fixed when it was planned."""
 
     def execute(self, context: Context) -> None:
-        """Write the costs beside the runs."""
+        """Write the costs of every run, and the ledger whose rows add up to them."""
+        from seedance_ops.cost.ledger import check_against, ledger_of
+        from seedance_ops.cost.price_checks import age_findings
         from seedance_ops.cost.run_cost import price_runs
 
         run = self.run_store(context)
-        prices = run.manifest().prices
-        run.write_frame("costs", price_runs(run.frame("runs"), run.frame("launches"), prices))
+        manifest = run.manifest()
+        runs, launches, terms = run.frame("runs"), run.frame("launches"), manifest.job.prices
+        costs = price_runs(runs, launches, manifest.prices)
+        writes = run.frame("checkpoint_writes")
+        ledger = ledger_of(runs, launches, writes, manifest.prices, other=terms)
+        check_against(ledger, costs)
+        run.write_frame("costs", costs)
+        run.write_frame("ledger", ledger)
+        if terms.max_age_days is not None:
+            planned = datetime.fromtimestamp(manifest.planned_at_s, UTC).date()
+            for finding in age_findings(manifest.prices.values(), terms.max_age_days, planned):
+                self.log.warning("%s", finding.message)
 
 
 class StatisticsOperator(StageOperator):

@@ -10,8 +10,7 @@ from typing import Any
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
 
-from seedance_ops.cost.catalogue import load_prices
-from seedance_ops.jobs.catalog import launcher_profile
+from seedance_ops.jobs.catalog import launcher_profile, price_catalogue
 from seedance_ops.jobs.errors import JobErrors
 from seedance_ops.jobs.identity import job_hash
 from seedance_ops.jobs.manifest import CodeVersion, RunManifest, plan_runs
@@ -89,7 +88,7 @@ class PlanOperator(StageOperator):
             if (version := _archive(variant.workload, Path(self.project), run)) is not None
         }
         profiles = {variant.name: launcher_profile(variant.launcher, project) for variant in variants}
-        catalogue = load_prices(project.prices_file)
+        catalogue = price_catalogue(project)
         digest = "-".join(sorted({version.sha256 for version in code.values()})) or None
         return RunManifest(
             job=job,

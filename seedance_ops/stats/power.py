@@ -12,6 +12,7 @@ from pydantic import Field
 from scipy import special
 
 from seedance_ops.stats.change import NO_RATIO, ChangeScale, on_scale
+from seedance_ops.stats.interval_power import Room, power_of_interval, power_of_welch_interval
 from seedance_ops.stats.outcomes import MINIMUM_RUNS, NotJudgeable
 from seedance_ops.stats.samples import (
     NO_SPREAD,
@@ -27,7 +28,6 @@ from seedance_ops.strict_model import StrictModel
 TARGET_POWER = 0.8
 MOST_RUNS = 10_000
 """Per variant; a plan beyond this is no plan."""
-_NODES = np.polynomial.legendre.leggauss(400)
 
 
 class Spread(StrictModel):
@@ -185,39 +185,14 @@ def runs_needed(
 
 def power_with(n: int, sd: float, spread: Spread, demand: Demand, expected_change: float) -> float:
     """The chance that ``n`` runs per variant pass, with runs (or differences) of deviation ``sd``."""
-    pairs = spread.design == "paired"
-    error = sd * np.sqrt((1 if pairs else 2) / n)
-    return power_of_interval(
-        lowest=-np.inf if demand.lowest is None else on_scale(demand.lowest, spread.scale),
-        highest=np.inf if demand.highest is None else on_scale(demand.highest, spread.scale),
-        truth=on_scale(expected_change, spread.scale),
-        standard_error=float(error),
-        degrees_of_freedom=n - 1 if pairs else 2 * (n - 1),
-        alpha=demand.alpha,
+    lowest = -np.inf if demand.lowest is None else on_scale(demand.lowest, spread.scale)
+    highest = np.inf if demand.highest is None else on_scale(demand.highest, spread.scale)
+    room = Room(
+        lowest - on_scale(expected_change, spread.scale), highest - on_scale(expected_change, spread.scale)
     )
-
-
-def power_of_interval(
-    *,
-    lowest: float,
-    highest: float,
-    truth: float,
-    standard_error: float,
-    degrees_of_freedom: float,
-    alpha: float,
-) -> float:
-    """The chance that the 1 − 2α Student interval lies in [lowest, highest]; either may be infinite.
-
-    Exact: the normal probability given the estimated error, integrated over that error's χ distribution
-    (Phillips 1990, J. Pharmacokinet. Biopharm. 18, for TOST; with one bound, the noncentral t).
-    """
-    nodes, weights = _NODES
-    error = np.sqrt(special.chdtri(degrees_of_freedom, (1 - nodes) / 2) / degrees_of_freedom)
-    half = float(special.stdtrit(degrees_of_freedom, 1 - alpha)) * error
-    above = special.ndtr((highest - truth) / standard_error - half)
-    below = special.ndtr((lowest - truth) / standard_error + half)
-    chance = float((np.maximum(above - below, 0.0) * weights).sum() / 2)
-    return min(1.0, max(0.0, chance))
+    if spread.design == "paired":
+        return power_of_interval(room, sd / np.sqrt(n), n - 1, demand.alpha)
+    return power_of_welch_interval(room, sd, n, demand.alpha)
 
 
 def _scaled(sample: Values | NotJudgeable, scale: ChangeScale) -> Values | NotJudgeable:

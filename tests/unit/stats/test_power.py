@@ -9,14 +9,15 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ttest_ind
 from statsmodels.stats.power import TTestIndPower
 
+from seedance_ops.stats.interval_power import Room, power_of_interval, power_of_welch_interval
 from seedance_ops.stats.outcomes import NotJudgeable
 from seedance_ops.stats.power import (
     Demand,
     SeedPlan,
     Spread,
-    power_of_interval,
     power_with,
     runs_needed,
     spread_of,
@@ -38,14 +39,8 @@ def planned(of, demand, **more):
 def test_the_power_of_tost_as_powertost_prints_it(cv, n, power):
     # R package PowerTOST, sampleN.TOST(CV, theta0 = 0.95, design = "2x2"): limits 0.8 and 1.25, df n − 2,
     # error s·√(2/n) with s² = log(1 + CV²).
-    found = power_of_interval(
-        lowest=math.log(0.8),
-        highest=math.log(1.25),
-        truth=math.log(0.95),
-        standard_error=math.sqrt(math.log1p(cv**2) * 2 / n),
-        degrees_of_freedom=n - 2,
-        alpha=0.05,
-    )
+    room = Room(math.log(0.8 / 0.95), math.log(1.25 / 0.95))
+    found = power_of_interval(room, math.sqrt(math.log1p(cv**2) * 2 / n), n - 2, 0.05)
     assert found == pytest.approx(power, abs=2e-6)
 
 
@@ -59,8 +54,17 @@ def test_one_bound_needs_what_r_prints_for_a_t_test():
 
 def test_one_bound_has_the_power_of_the_noncentral_t():
     expected = TTestIndPower().power(1.2, nobs1=9, alpha=0.025, alternative="larger")
-    found = power_with(9, 1.0, spread(), Demand.change_at_least(0.0), 1.2)
+    found = power_of_interval(Room(-1.2, math.inf), math.sqrt(2 / 9), 16, 0.025)
     assert found == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("n", [4, 9])
+def test_welchs_interval_has_its_own_power(n):
+    generator = np.random.default_rng(0)
+    ours, theirs = generator.normal(1.5, 1.0, (40_000, n)), generator.normal(0.0, 1.0, (40_000, n))
+    p_values = ttest_ind(ours, theirs, axis=1, equal_var=False, alternative="greater").pvalue
+    found = power_of_welch_interval(Room(-1.5, math.inf), 1.0, n, 0.025)
+    assert found == pytest.approx(np.mean(p_values <= 0.025), abs=0.007)  # three binomial standard errors
 
 
 def test_pairs_have_one_sample_and_its_degrees_of_freedom():

@@ -3,8 +3,9 @@
     python benchmarks/statistics.py [--quick] [--json FILE]
 
 Simulated studies with a known truth, through the functions that gates and the report call. Peers see the
-same runs: Student's interval alone, scipy's percentile and BCa bootstraps; for gates, what people do without
-a test. The spread of a share is its exact 95 % binomial interval, that of seconds their quartiles.
+same runs: Student's and bootstrap-t intervals alone, scipy's percentile and BCa bootstraps; for gates, what
+people do without a test. The spread of a share is its exact 95 % binomial interval, that of seconds their
+quartiles.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from simulations.studies import Rates
 
 SD = 0.03
 """Of the logs of runs: they differ by about 3 %."""
-SKEWED_SD = 1.0
-"""Runs whose largest is often ten times their median."""
+VARIED_SD, SKEWED_SD = 0.2, 1.0
+"""Runs that differ by a fifth; runs whose largest is often ten times their median."""
 BOUND = -0.2
 """``change_at_most``: at least 20 % less."""
 MARGIN = 0.05
@@ -159,6 +159,7 @@ PATHS = {
     ),
     "at_most": _level_path("at_most", SD),
     "at_least": _level_path("at_least", SD),
+    "at_most_varied": _level_path("at_most", VARIED_SD),
     "at_most_skewed": _level_path("at_most", SKEWED_SD),
     "at_least_skewed": _level_path("at_least", SKEWED_SD),
 }

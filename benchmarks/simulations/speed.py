@@ -14,7 +14,7 @@ BATCH = 10
 """Intervals in a row, as for the metrics of a report: a single one would time the processor's caches."""
 
 
-def bootstrap_seconds(n: int, repeats: int) -> dict[str, list[float]]:
+def bootstrap_seconds(n: int, repeats: int, batch: int = BATCH) -> dict[str, list[float]]:
     """Seconds of one interval from ``n`` values and 1,000 resamples; the three interleaved."""
     data = np.random.default_rng(n).lognormal(size=n)
     generator = np.random.default_rng(1)
@@ -31,9 +31,9 @@ def bootstrap_seconds(n: int, repeats: int) -> dict[str, list[float]]:
     for _ in range(repeats):
         for name, contender in contenders.items():
             began = time.perf_counter()
-            for _ in range(BATCH):
+            for _ in range(batch):
                 contender()
-            took[name].append((time.perf_counter() - began) / BATCH)
+            took[name].append((time.perf_counter() - began) / batch)
     return took
 
 

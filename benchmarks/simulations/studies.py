@@ -12,7 +12,9 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from seedance_ops.stats.bootstrap_t import roots_of_one, roots_of_two
 from seedance_ops.stats.comparison import compare
+from seedance_ops.stats.inference import Inference, infer_difference, infer_mean
 from seedance_ops.stats.level import level
 from seedance_ops.stats.outcomes import Interval, NotJudgeable
 
@@ -121,11 +123,13 @@ def our_interval(ours: np.ndarray, theirs: np.ndarray, estimand: Estimand) -> In
 def peer_intervals(
     ours: np.ndarray, theirs: np.ndarray, estimand: Estimand, generator: np.random.Generator
 ) -> dict[str, Interval]:
-    """Student's (Welch's) alone, and scipy's percentile and BCa bootstraps, of the same estimand."""
+    """Student's (Welch's) and the bootstrap-t alone, scipy's percentile and BCa bootstraps."""
     samples = (ours,) if estimand == "level" else (ours, theirs)
     if estimand == "ratio":
         samples = tuple(np.log(sample) for sample in samples)
     found = {"student": _student(samples)}
+    if resampled := _bootstrap_t(samples, generator):
+        found["bootstrap_t"] = resampled
     for method, name in (("percentile", "percentile_bootstrap"), ("BCa", "bca_bootstrap")):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # BCa of nearly tied resamples
@@ -151,6 +155,20 @@ def _student(samples: tuple[np.ndarray, ...]) -> Interval:
     else:
         low, high = stats.ttest_ind(*samples, equal_var=False).confidence_interval(0.95)
     return Interval(estimate=float(_mean_difference(*samples)), low=low, high=high)
+
+
+def _bootstrap_t(samples: tuple[np.ndarray, ...], generator: np.random.Generator) -> Interval | None:
+    """Whether or not the runs are skewed."""
+    if len(samples) == 1:
+        inference, roots = infer_mean(*samples), roots_of_one(*samples, generator)
+    else:
+        inference, roots = infer_difference(*samples, paired=False), roots_of_two(*samples, generator)
+    assert isinstance(inference, Inference)
+    if roots is None:
+        return None
+    low, high = roots.quantiles(0.95)
+    estimate, error = inference.difference, inference.standard_error
+    return Interval(estimate=estimate, low=estimate - high * error, high=estimate - low * error)
 
 
 def _exponential(logs: Interval) -> Interval:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from seedance_ops.jobs.training_job import TrainingJob
     from seedance_ops.planning.estimate import Estimate
     from seedance_ops.planning.history import HistoryRecord
+    from seedance_ops.planning.seeds import GateSeeds
 
 app = typer.Typer(add_completion=False)
 
@@ -34,6 +36,7 @@ def estimate(
     from seedance_ops.cost.catalogue import CatalogueError, PriceMissing
     from seedance_ops.jobs.catalog import CatalogError, launcher_profile, price_catalogue
     from seedance_ops.planning.estimate import estimate_study
+    from seedance_ops.planning.seeds import seeds_needed
 
     job, project = load_job_or_exit(file, overrides)
     try:
@@ -43,11 +46,15 @@ def estimate(
     except (CatalogError, CatalogueError, PriceMissing) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
-    found = estimate_study(job, profiles=profiles, prices=prices, history=_history(job))
+    history = _history(job)
+    found = estimate_study(job, profiles=profiles, prices=prices, history=history)
+    seeds = seeds_needed(job, history)
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        of_gates = [gate.model_dump(mode="json") for gate in seeds]
+        print_json(found.model_dump(mode="json") | {"seeds": of_gates})
     else:
         _print(found)
+        _print_seeds(seeds, job.repeats.seeds)
     raise typer.Exit(1 if found.over_budget else 0)
 
 
@@ -102,3 +109,24 @@ def _print(found: Estimate) -> None:
         console.print("Break-even: not known before a run or a gate on usd_per_run says what is saved.")
     for reason in found.over_budget:
         console.print(f"over budget: {reason}", style="red", highlight=False, markup=False)
+
+
+def _print_seeds(seeds: Sequence[GateSeeds], planned: int) -> None:
+    from rich.console import Console
+
+    from seedance_ops.stats.outcomes import NotJudgeable
+
+    console = Console()
+    for gate in seeds:
+        head = f"{gate.variant}, {gate.gate}:"
+        if isinstance(gate.plan, NotJudgeable):
+            console.print(f"{head} seeds needed are not known: {gate.plan.reason}", highlight=False)
+            continue
+        cautious = gate.plan.n_per_variant_cautious
+        most = f", {cautious} to be careful" if cautious else ""
+        console.print(
+            f"{head} {gate.plan.n_per_variant} seeds for {gate.plan.target_power:.0%} power{most}; "
+            f"planned: {planned} ({gate.plan.spread.source})",
+            style="" if gate.enough else "yellow",
+            highlight=False,
+        )

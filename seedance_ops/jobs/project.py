@@ -44,6 +44,11 @@ class ProjectContext:
         """The price catalogue."""
         return self.root / "include" / "catalog" / "prices.yaml"
 
+    @property
+    def hardware_file(self) -> Path:
+        """The hardware catalogue: peaks, power, and between which bounds a price is plausible."""
+        return self.root / "include" / "catalog" / "hardware.yaml"
+
     def job_files(self) -> list[Path]:
         """Every job file, in a stable order.
 

@@ -46,6 +46,7 @@ class PlanOperator(StageOperator):
         run = self.run_store(context)
         overrides, job = self._overridden(context["params"])
         manifest = self._manifest(context["run_id"], job, overrides, run)
+        self._refuse_implausible_prices(manifest)
         self._refuse_over_budget(manifest)
         manifest = _write_once(run, manifest)
         self.log.info("%d trainings of job %s", len(manifest.runs), manifest.job_hash[:12])
@@ -61,6 +62,22 @@ class PlanOperator(StageOperator):
             return overrides, apply_overrides(self.job, overrides, project=project)
         except JobErrors as errors:
             raise AirflowFailException(errors.render()) from None  # another try would read the same
+
+    def _refuse_implausible_prices(self, manifest: RunManifest) -> None:
+        """A price in another unit would give a verdict that nobody doubts; what is merely odd is logged."""
+        from seedance_ops.cost.hardware import load_hardware
+        from seedance_ops.cost.price_checks import price_sanity
+
+        project = ProjectContext(Path(self.project))
+        if not project.hardware_file.is_file():
+            return
+        used = {price.key for price in manifest.prices.values()}
+        findings = price_sanity(price_catalogue(project), load_hardware(project.hardware_file))
+        for finding in findings:
+            if finding.key in used and finding.severity == "error":
+                raise AirflowFailException(f"price {finding.key}: {finding.message}")
+            if finding.key in used:
+                self.log.warning("price %s: %s", finding.key, finding.message)
 
     def _refuse_over_budget(self, manifest: RunManifest) -> None:
         """Before anything is written or launched; a job without a budget pays for no look at its history."""

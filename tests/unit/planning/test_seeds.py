@@ -1,0 +1,68 @@
+"""How many seeds a gate needs follows from what earlier runs showed."""
+
+from __future__ import annotations
+
+import pytest
+
+from seedance_ops.planning.history import HistoryRecord, Observation
+from seedance_ops.planning.seeds import seeds_needed
+from seedance_ops.stats.outcomes import NotJudgeable
+from seedance_ops.stats.power import SeedPlan
+from tests.unit.reporting.conftest import JOB, manifest_of
+
+
+def history(**losses: tuple[float, ...]) -> list[HistoryRecord]:
+    return [
+        HistoryRecord(
+            job="tiny",
+            job_hash="h",
+            run_id="earlier",
+            ended_at_s=1.0,
+            accepted=(),
+            run_accepted=False,
+            baseline="baseline",
+            observations=tuple(
+                Observation(variant=variant, metric="val_loss", values=values)
+                for variant, values in losses.items()
+            ),
+            usd_per_accelerator_hour={},
+            stamp={},
+        )
+    ]
+
+
+BASELINE = (2.90, 2.95, 2.85, 2.92, 2.88)
+
+
+def test_an_equivalence_is_planned_from_the_differences_within_seeds() -> None:
+    """Differences of ±0.01 against a margin of 0.05 need few runs, differences of ±0.1 many."""
+    near = tuple(
+        value + shift for value, shift in zip(BASELINE, (0.01, -0.01, 0.01, -0.01, 0.0), strict=True)
+    )
+    far = tuple(value + 10 * (n - value) for value, n in zip(BASELINE, near, strict=True))
+    found = {
+        row.variant: row
+        for row in seeds_needed(manifest_of().job, history(baseline=BASELINE, bf16=near, topk=far))
+        if row.gate.startswith("val_loss")
+    }
+    few, many = found["bf16"], found["topk"]
+    assert isinstance(few.plan, SeedPlan)
+    assert isinstance(many.plan, SeedPlan)
+    assert few.plan.spread.design == "paired"
+    assert few.plan.spread.sd == pytest.approx(0.01, rel=1e-6)
+    assert (few.enough, many.enough) == (True, False)
+    # (t₀.₉₅ + t₀.₉)² · (0.1 ÷ 0.05)² ≈ (1.69 + 1.31)² · 4 = 36 runs: TOST, both tails at 0.05
+    assert many.plan.n_per_variant == pytest.approx(36, abs=2)
+
+
+def test_counted_metrics_and_bounds_on_a_level_need_no_planning() -> None:
+    gates = {row.gate for row in seeds_needed(manifest_of().job, history(baseline=BASELINE, bf16=BASELINE))}
+    assert "bytes_on_wire change_at_most" not in gates
+    level = JOB + "  - {metric: cpu_utilisation_mean, at_least: 0.1}\n"
+    assert len(seeds_needed(manifest_of(level).job, [])) == len(seeds_needed(manifest_of().job, []))
+
+
+def test_without_a_pilot_it_is_not_known() -> None:
+    rows = seeds_needed(manifest_of().job, [])
+    assert rows
+    assert all(isinstance(row.plan, NotJudgeable) and row.enough is None for row in rows)

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from seedance_ops.quality import wording
 from seedance_ops.reporting.economics import MonthlySaving
-from seedance_ops.reporting.figures import axis_limit, curves_plot, forest_plot
+from seedance_ops.reporting.page_figures import figures_of
 from seedance_ops.reporting.report_model import Cell, Column, Report
 from seedance_ops.stats.outcomes import Interval
 
@@ -37,6 +37,7 @@ def render_html(report: Report) -> str:
     environment.filters |= {
         "lines": cell_lines,
         "number": wording.number,
+        "percent": lambda share: wording.percent(share, signed=False),
         "bound": wording.bound_of,
         "finding": wording.finding_of,
         "excess": wording.excess_of,
@@ -47,7 +48,9 @@ def render_html(report: Report) -> str:
         "words": lambda outcome: str(outcome).replace("_", " "),
     }
     source = files("seedance_ops.reporting").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    return environment.from_string(source).render(report=report, figures=_figures(report), style=page_style())
+    return environment.from_string(source).render(
+        report=report, figures=figures_of(report), style=page_style()
+    )
 
 
 def monthly_of(saving: MonthlySaving) -> str:
@@ -113,45 +116,6 @@ def _change(cell: Cell, column: Column) -> list[str]:
 
 def _share(value: float) -> str:
     return wording.percent(value, signed=False)
-
-
-def _figures(report: Report) -> dict[str, list[tuple[str, Markup]]]:
-    """Caption and SVG of every figure that has something to show."""
-    variants = [row.variant for row in report.strategies]
-    figures: dict[str, list[tuple[str, Markup]]] = {"forest": [], "curves": []}
-    if report.effects:
-        caption = (
-            "Change against the baseline with its interval (diamond: counted, range). "
-            "A dotted mark is the bound of a relative gate."
-        )
-        if any(effect.high > axis_limit(report.effects) for effect in report.effects):
-            caption += " An arrow leads beyond the axis, to the number beside it."
-        spoken = "; ".join(
-            f"{effect.metric} of {effect.variant} {wording.percent(effect.change)} "
-            f"{wording.interval(effect.low, effect.high, as_percent=True)}"
-            for effect in report.effects
-        )
-        svg = forest_plot(report.effects, variants, f"Forest plot. {spoken}")
-        figures["forest"].append((caption, Markup(svg)))  # noqa: S704 - matplotlib escapes its text
-    for place, metric in enumerate(dict.fromkeys(curve.metric for curve in report.curves)):
-        curves = [curve for curve in report.curves if curve.metric == metric]
-        form = "dot" if all(len(curve.samples) == 1 for curve in curves) else "line"
-        caption = f"{metric} over the samples seen, one {form} per run."
-        spoken = f"{caption} {_last_values(report, metric)}"
-        svg = curves_plot(curves, variants, spoken, prefix=f"curves-{place}")
-        figures["curves"].append((caption, Markup(svg)))  # noqa: S704
-    return figures
-
-
-def _last_values(report: Report, metric: str) -> str:
-    last: dict[str, list[float]] = {}
-    for curve in report.curves:
-        if curve.metric == metric:
-            last.setdefault(curve.variant, []).append(curve.values[-1])
-    return "; ".join(
-        f"{name} ends between {wording.number(min(ends))} and {wording.number(max(ends))}"
-        for name, ends in last.items()
-    )
 
 
 def _setting(value: str | float | bool | None) -> str:  # noqa: FBT001

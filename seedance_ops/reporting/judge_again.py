@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seedance_ops.cost.catalogue import PriceCatalogue
+from seedance_ops.cost.ledger import ledger_of
 from seedance_ops.cost.run_cost import price_runs, with_costs
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
@@ -55,7 +56,10 @@ def judge_again(
     runs = with_costs(table.frame, costs)
     statistics = summarise(manifest.job, runs)
     gates = judge(manifest.job, runs, statistics, table.missing)
-    return build_report(manifest, run.stamp(), tables, table, costs, statistics, gates)
+    ledger = ledger_of(
+        table.frame, tables.launches, tables.checkpoint_writes, manifest.prices, other=manifest.job.prices
+    )
+    return build_report(manifest, run.stamp(), tables, table, costs, statistics, gates, ledger=ledger)
 
 
 def _require_same_trainings(planned: TrainingJob, given: TrainingJob) -> None:

@@ -9,15 +9,19 @@ from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import Difference
 from seedance_ops.quality.results import GateResults
 from seedance_ops.quality.statistics import Statistics
+from seedance_ops.reporting.answer import answers_of
+from seedance_ops.reporting.bill import bill_of
 from seedance_ops.reporting.curves import curves_of
 from seedance_ops.reporting.economics import savings_of
 from seedance_ops.reporting.html import render_html
 from seedance_ops.reporting.limits import limits_of
+from seedance_ops.reporting.pareto import pareto_of
 from seedance_ops.reporting.report_model import PriceUsed, Report, RunInOrder
 from seedance_ops.reporting.run_table import RunTable
 from seedance_ops.reporting.run_tables import RunTables
 from seedance_ops.reporting.strategy_table import columns_of, effects_of, strategies_of
 from seedance_ops.reporting.study_cost import study_cost_of
+from seedance_ops.reporting.validity import validity_of
 
 __all__ = ["Report", "build_report", "failed_report", "render_html"]
 
@@ -30,8 +34,21 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
     costs: pd.DataFrame,
     statistics: Statistics,
     gates: GateResults,
+    *,
+    ledger: pd.DataFrame | None = None,
 ) -> Report:
-    """The whole report of a run that was judged."""
+    """The whole report of a run that was judged.
+
+    Args:
+        manifest: What was planned.
+        stamp: The run's provenance.
+        tables: Of ``steps`` only variant, seed, step, samples and train_loss are read.
+        table: The completed runs, and what is missing.
+        costs: What ``cost.run_cost.price_runs`` says.
+        statistics: What ``summarise`` made of them.
+        gates: What ``judge`` made of those.
+        ledger: Rows of ``cost.ledger.ledger_of``; without it the report takes no bill apart.
+    """
     job = manifest.job
     columns = columns_of(job, statistics)
     quality = job.workload.quality
@@ -48,10 +65,13 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         accept=gates.accept,
         accepted=gates.accepted,
         baseline=job.baseline,
+        answers=answers_of(job, statistics, gates),
         verdicts=gates.verdicts,
         columns=columns,
         strategies=strategies_of(job, statistics, columns),
         effects=effects_of(job, statistics, gates.gates),
+        pareto=pareto_of(job, statistics),
+        bill=None if ledger is None else bill_of(ledger, table.frame, costs, tables.checkpoint_writes),
         curves=curves_of(tables, quality.metric if quality else None),
         differences=_differences(job),
         gates=gates.gates,
@@ -62,6 +82,15 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         prices=_prices(costs),
         study=study,
         savings=savings_of(job, statistics, usd_per_accelerator_hour=hourly, study_usd=study.usd),
+        validity=validity_of(
+            manifest,
+            stamp,
+            runs=table.frame,
+            launches=tables.launches,
+            earlier_launches=tables.earlier_launches,
+            costs=costs,
+            statistics=statistics,
+        ),
         limits=limits_of(job, statistics, table.frame),
         overrides=manifest.overrides,
         replaced=manifest.replaced,

@@ -10,7 +10,11 @@ from seedance_ops.jobs.variants import Difference
 from seedance_ops.quality.missing import MissingRun
 from seedance_ops.quality.results import GateResult, Verdict
 from seedance_ops.quality.statistics import Statistics
+from seedance_ops.reporting.answer import Answer
+from seedance_ops.reporting.bill import Bill
 from seedance_ops.reporting.economics import MonthlySaving
+from seedance_ops.reporting.pareto import Pareto
+from seedance_ops.reporting.validity import Validity
 from seedance_ops.strict_model import StrictModel
 
 
@@ -59,7 +63,11 @@ class Effect(StrictModel):
     n: int
     exact: bool
     bound: float | None = None
-    """Of a relative gate on it."""
+    """Of a relative gate on it that asks for a change."""
+    margin: float | None = None
+    """Half width of an equivalence gate's band; an absolute margin as a share of the baseline's mean."""
+    gated: bool = False
+    """Whether any gate judges this metric in this variant."""
 
 
 class Curve(StrictModel):
@@ -120,10 +128,15 @@ class Report(StrictModel):
     accept: Literal["any", "all", "report"]
     accepted: bool
     baseline: str
+    answers: tuple[Answer, ...] = ()
+    """The verdict line of each variant, what was accepted first."""
     verdicts: tuple[Verdict, ...] = ()
     columns: tuple[Column, ...] = ()
     strategies: tuple[StrategyRow, ...] = ()
     effects: tuple[Effect, ...] = ()
+    pareto: Pareto | None = None
+    bill: Bill | None = None
+    """None where no run was completed, or the run is of a version that kept no ledger."""
     curves: tuple[Curve, ...] = ()
     differences: dict[str, tuple[Difference, ...]] = Field(default={})
     """Of each variant from the baseline."""
@@ -136,6 +149,7 @@ class Report(StrictModel):
     study: StudyCost | None = None
     savings: tuple[MonthlySaving, ...] = ()
     """What each variant is worth in production, where the job says how often it runs."""
+    validity: Validity | None = None
     limits: tuple[str, ...] = ()
     """What a reader must keep in mind."""
     overrides: dict[str, str | int | float | bool | None] = Field(default={})

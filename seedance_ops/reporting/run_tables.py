@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, field
 
 import pandas as pd
 
+from seedance_ops.jobs.manifest import RESERVED
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.strict_model import StrictModel
 
@@ -31,6 +33,8 @@ LAUNCHES = {
 }
 """Columns and types of ``launches`` and ``earlier_launches``: one row per submission."""
 
+CURVE_COLUMNS = ("variant", "seed", "step", "samples", "train_loss")
+"""Of ``steps``: what a report reads."""
 _PROBLEMS = "table_problems.json"
 
 
@@ -65,16 +69,27 @@ class RunTables:
         run.write(_PROBLEMS, _Problems(problems=self.problems))
 
     @classmethod
-    def read(cls, run: RunStore) -> RunTables:
-        """Read what ``write`` stored; raises ``ObjectMissing`` where it has not."""
+    def read(cls, run: RunStore, *, curves_only: bool = False) -> RunTables:
+        """Read what ``write`` stored; raises ``ObjectMissing`` where it has not.
+
+        ``curves_only`` leaves out the columns of ``steps`` that no curve is drawn from: of long runs they are
+        most of what is stored.
+        """
         return cls(
-            steps=run.frame("steps"),
+            steps=curve_columns(run.objects.get(f"{RESERVED}/tables/steps.parquet"))
+            if curves_only
+            else run.frame("steps"),
             evaluations=run.frame("evaluations"),
             checkpoint_writes=run.frame("checkpoint_writes"),
             launches=run.frame("launches"),
             earlier_launches=run.frame("earlier_launches"),
             problems=run.read(_PROBLEMS, _Problems).problems,
         )
+
+
+def curve_columns(parquet: bytes) -> pd.DataFrame:
+    """The columns of a stored ``steps`` table that loss curves are drawn from."""
+    return pd.read_parquet(io.BytesIO(parquet), columns=list(CURVE_COLUMNS))
 
 
 def frame_of(rows: list[dict[str, object]], columns: dict[str, str]) -> pd.DataFrame:

@@ -75,10 +75,22 @@ def strategies_of(
 
 
 def effects_of(job: TrainingJob, statistics: Statistics, gates: Iterable[GateResult]) -> tuple[Effect, ...]:
-    """The relative changes of the forest plot, by metric, each with its relative gate's bound."""
+    """The relative changes of the forest plot, by metric, each with its gate's bound or margin."""
     quality = job.workload.quality
-    bounds = {(gate.metric, gate.variant): gate.bound for gate in gates if gate.scale == "relative"}
-    names = [*_FOREST, *([quality.metric] if quality else [])]
+    gates = [gate for gate in gates if gate.compared_to == statistics.baseline]
+    bounds = {
+        (gate.metric, gate.variant): gate.bound
+        for gate in gates
+        if gate.scale == "relative" and gate.condition != "equivalent_within"
+    }
+    margins = {
+        (gate.metric, gate.variant): _relative_margin(gate, statistics)
+        for gate in gates
+        if gate.condition == "equivalent_within"
+    }
+    gated = {(gate.metric, gate.variant) for gate in gates}
+    asked = [gate.metric for gate in gates]
+    names = dict.fromkeys([*_FOREST, *([quality.metric] if quality else []), *asked])
     rows = [statistics.comparison(variant, name) for name in names for variant in job.variants]
     return tuple(
         Effect(
@@ -90,10 +102,27 @@ def effects_of(job: TrainingJob, statistics: Statistics, gates: Iterable[GateRes
             n=row.outcome.n_treatment,
             exact=row.outcome.design == "exact",
             bound=bounds.get((row.metric, row.variant)),
+            margin=margins.get((row.metric, row.variant)),
+            gated=(row.metric, row.variant) in gated,
         )
         for row in rows
         if row is not None and not isinstance(row.outcome, NotJudgeable) and row.outcome.ratio is not None
     )
+
+
+def leading_metrics(columns: Iterable[Column], effects: Iterable[Effect]) -> set[str]:
+    """The metrics that decide: cost, quality, and whatever a gate judges."""
+    costs = {"usd_to_target_quality", "usd_per_run"}
+    quality = {column.metric for column in columns if column.change_scale == "absolute"}
+    return costs | quality | {effect.metric for effect in effects if effect.gated}
+
+
+def _relative_margin(gate: GateResult, statistics: Statistics) -> float | None:
+    """The band's half width on the axis of relative changes: exact, or by the baseline's mean."""
+    if gate.scale == "relative":
+        return gate.bound
+    level = statistics.level(statistics.baseline, gate.metric)
+    return gate.bound / abs(level.mean) if level is not None and level.mean else None
 
 
 def _cell(statistics: Statistics, variant: str, column: Column) -> Cell:

@@ -97,11 +97,12 @@ def _whole_report(run: RunStore, manifest: RunManifest) -> Report:
     return build_report(
         manifest,
         run.stamp(),
-        RunTables.read(run),
+        RunTables.read(run, curves_only=True),
         RunTable(frame=run.frame("runs"), missing=run.read("missing.json", MissingRuns).runs),
         run.frame("costs"),
         run.read("statistics.json", Statistics),
         run.read("gates.json", GateResults),
+        ledger=run.frame("ledger"),
     )
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from seedance_ops.cost.catalogue import Price
+from seedance_ops.cost.ledger import ledger_of
 from seedance_ops.cost.run_cost import price_runs, with_costs
 from seedance_ops.jobs.loader import load_job_text
 from seedance_ops.jobs.manifest import RunManifest, plan_runs
@@ -64,6 +65,7 @@ class Judged:
     tables: RunTables
     table: RunTable
     costs: pd.DataFrame
+    ledger: pd.DataFrame
     statistics: Statistics
     gates: GateResults
 
@@ -162,10 +164,12 @@ def tables_of(manifest: RunManifest) -> RunTables:
 def judge_run(manifest: RunManifest, tables: RunTables) -> Judged:
     table = assemble(manifest, tables)
     costs = price_runs(table.frame, tables.launches, dict.fromkeys(manifest.job.variants, PRICE))
+    prices = dict.fromkeys(manifest.job.variants, PRICE)
+    ledger = ledger_of(table.frame, tables.launches, tables.checkpoint_writes, prices)
     runs = with_costs(table.frame, costs)
     statistics = summarise(manifest.job, runs)
     gates = judge(manifest.job, runs, statistics, table.missing)
-    return Judged(manifest, tables, table, costs, statistics, gates)
+    return Judged(manifest, tables, table, costs, ledger, statistics, gates)
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,14 @@ class Page(HTMLParser):
 
 def report_of(judged, stamp=STAMP) -> Report:
     return build_report(
-        judged.manifest, stamp, judged.tables, judged.table, judged.costs, judged.statistics, judged.gates
+        judged.manifest,
+        stamp,
+        judged.tables,
+        judged.table,
+        judged.costs,
+        judged.statistics,
+        judged.gates,
+        ledger=judged.ledger,
     )
 
 
@@ -71,7 +78,7 @@ def test_the_page_can_be_read_by_a_screen_reader(page):
     tags = Page(page).tags
     assert ("html", {"lang": "en"}) in tags
     figures = [attributes for tag, attributes in tags if tag == "svg"]
-    assert len(figures) == 3
+    assert len(figures) == 8  # two of effects, Pareto, two waterfalls, two of losses, the strip
     assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in figures)
 
 

@@ -1,0 +1,198 @@
+"""How far a report can be trusted: what is missing, how noisy each metric is, and what looks wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from seedance_ops.cost.price_checks import age_findings
+from seedance_ops.cost.run_cost import KEYS
+from seedance_ops.jobs.manifest import RunManifest
+from seedance_ops.jobs.metrics import metrics_of
+from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.quality.statistics import MetricLevel, Statistics
+from seedance_ops.quality.wording import number
+from seedance_ops.stats.bootstrap_t import is_skewed
+from seedance_ops.stats.outcomes import NotJudgeable
+from seedance_ops.strict_model import StrictModel
+
+_COSTS = ("usd_to_target_quality", "usd_per_run")
+_FEWEST_FOR_DRIFT = 6
+_DRIFT_ALPHA = 0.01
+"""Stricter than a gate's: it is looked for in every report."""
+
+
+class Noise(StrictModel):
+    """How much one metric varies between runs of one variant, and what that lets a comparison detect."""
+
+    metric: str
+    unit: str
+    variant: str
+    n: int
+    coefficient_of_variation: float | None
+    """Standard deviation ÷ |mean|; none with fewer than two runs or at a mean of 0."""
+    minimum_detectable_difference: float | None
+    """Against the baseline with 80 % power at α 0.05, in the metric's unit; none for the baseline."""
+    skewed: bool
+    """By the rule of ``stats.bootstrap_t``, declared before any data."""
+
+
+class Drift(StrictModel):
+    """Whether the cost of a run rises or falls with the time of its start, whatever its variant."""
+
+    spearman_rho: float
+    """Of start time and cost ÷ mean cost of its variant."""
+    p_value: float
+    n: int
+
+
+class Validity(StrictModel):
+    """The panel."""
+
+    planned_runs: int
+    completed_runs: int
+    submissions: int
+    """Launches of these takes, those that failed or were preempted included."""
+    cleared_submissions: int
+    """Launches of earlier takes, which somebody cleared; no result rests on them."""
+    noise: tuple[Noise, ...]
+    drift: Drift | None
+    """None with too few runs."""
+    warnings: tuple[str, ...]
+
+
+def validity_of(
+    manifest: RunManifest,
+    stamp: dict[str, str],
+    *,
+    runs: pd.DataFrame,
+    launches: pd.DataFrame,
+    earlier_launches: pd.DataFrame,
+    costs: pd.DataFrame,
+    statistics: Statistics,
+) -> Validity:
+    """What a reader must know before relying on the numbers.
+
+    Args:
+        manifest: What was planned, and the prices with their dates.
+        stamp: The run's provenance.
+        runs: The run table: completed runs, without costs.
+        launches: Every submission of the newest takes.
+        earlier_launches: Those of the takes before.
+        costs: What ``price_runs`` says.
+        statistics: What ``summarise`` made of the runs.
+    """
+    with_cost = runs.merge(costs[[*KEYS, *_COSTS]], on=KEYS, how="left")
+    noise = tuple(_noise(manifest.job, with_cost, statistics))
+    drift = drift_of(with_cost)
+    return Validity(
+        planned_runs=len(manifest.runs),
+        completed_runs=len(runs),
+        submissions=len(launches),
+        cleared_submissions=len(earlier_launches),
+        noise=noise,
+        drift=drift,
+        warnings=(
+            *_of_submissions(launches),
+            *_of_prices(manifest),
+            *_of_drift(drift),
+            *_of_skew(noise),
+            *_of_code(stamp),
+            *_of_order(manifest.job),
+        ),
+    )
+
+
+def drift_of(runs: pd.DataFrame) -> Drift | None:
+    """Spearman's ρ of start time and relative cost, over all runs; none with fewer than six or no spread.
+
+    Args:
+        runs: ``variant``, ``started_at_s``, ``usd_per_run``.
+    """
+    known = runs[["variant", "started_at_s", "usd_per_run"]].dropna()
+    if len(known) < _FEWEST_FOR_DRIFT:
+        return None
+    relative = known["usd_per_run"] / known.groupby("variant")["usd_per_run"].transform("mean")
+    if known["started_at_s"].nunique() < 2 or np.ptp(relative.to_numpy()) < 1e-12:
+        return None
+    found = stats.spearmanr(known["started_at_s"], relative)
+    if not np.isfinite(found.statistic):
+        return None
+    return Drift(spearman_rho=float(found.statistic), p_value=float(found.pvalue), n=len(known))
+
+
+def _noise(job: TrainingJob, runs: pd.DataFrame, statistics: Statistics) -> Iterator[Noise]:
+    metrics = metrics_of(job)
+    quality = [job.workload.quality.metric] if job.workload.quality else []
+    for name in dict.fromkeys([*_COSTS, *quality, *(gate.metric for gate in job.gates)]):
+        if metrics[name].nature == "counted" or name not in runs:
+            continue
+        for variant in job.variants:
+            level, row = statistics.level(variant, name), statistics.comparison(variant, name)
+            if level is None or not level.n:
+                continue
+            values = runs.loc[runs["variant"] == variant, name].to_numpy(dtype=np.float64, na_value=np.nan)
+            compared = row.outcome if row is not None and not isinstance(row.outcome, NotJudgeable) else None
+            yield Noise(
+                metric=name,
+                unit=level.unit,
+                variant=variant,
+                n=level.n,
+                coefficient_of_variation=_relative_spread(level),
+                minimum_detectable_difference=compared.minimum_detectable_difference if compared else None,
+                skewed=is_skewed(values[np.isfinite(values)]),
+            )
+
+
+def _relative_spread(level: MetricLevel) -> float | None:
+    return level.sd / abs(level.mean) if level.sd is not None and level.mean else None
+
+
+def _of_submissions(launches: pd.DataFrame) -> Iterator[str]:
+    if launches.empty:
+        return
+    times = launches.groupby(KEYS).size()
+    if again := int((times > 1).sum()):
+        yield (
+            f"{again} of {len(times)} runs needed more than one submission: the bill has them all, the "
+            "training metrics only what counted."
+        )
+
+
+def _of_prices(manifest: RunManifest) -> Iterator[str]:
+    bound = manifest.job.prices.max_age_days
+    if bound is None:
+        return
+    planned = datetime.fromtimestamp(manifest.planned_at_s, UTC).date()
+    distinct = {price.key: price for price in manifest.prices.values()}
+    for finding in age_findings(distinct.values(), bound, planned):
+        yield f"Price {finding.message}."
+
+
+def _of_drift(drift: Drift | None) -> Iterator[str]:
+    if drift is not None and drift.p_value < _DRIFT_ALPHA:
+        way = "rises" if drift.spearman_rho > 0 else "falls"
+        yield (
+            f"The cost of a run {way} with the time of its start (Spearman's ρ {number(drift.spearman_rho)}, "
+            f"p = {number(drift.p_value)}, {drift.n} runs): the machine drifted during the study."
+        )
+
+
+def _of_skew(noise: tuple[Noise, ...]) -> Iterator[str]:
+    skewed = [f"{row.metric} of {row.variant}" for row in noise if row.skewed]
+    if skewed:
+        yield f"Skewed over runs: {', '.join(skewed)}: a few large values decide the mean."
+
+
+def _of_code(stamp: dict[str, str]) -> Iterator[str]:
+    if stamp.get("git_dirty") == "yes":
+        yield "The code had changes that no commit holds: nobody else can check out what ran."
+
+
+def _of_order(job: TrainingJob) -> Iterator[str]:
+    if job.repeats.order == "sequential" and len(job.variants) > 1:
+        yield "Runs were ordered by seed and variant, not at random: a slow hour can fall on one variant."

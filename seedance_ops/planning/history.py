@@ -40,6 +40,8 @@ class HistoryRecord(StrictModel):
     run_accepted: bool
     """Whether the run succeeded under the job's ``accept``."""
     baseline: str
+    quality: str | None = None
+    """The workload's quality metric; none where it has none."""
     observations: tuple[Observation, ...]
     usd_per_accelerator_hour: dict[str, float]
     """By variant."""
@@ -50,6 +52,14 @@ class HistoryRecord(StrictModel):
         """The runs' values; empty where there are none."""
         found = (row for row in self.observations if (row.variant, row.metric) == (variant, metric))
         return next((row.values for row in found), ())
+
+
+def jobs_with_history(base: StorageLocation) -> list[str]:
+    """The names of all jobs below a base location that have a record."""
+    from seedance_ops.storage.client import ObjectStore
+
+    keys = ObjectStore(base.child(FOLDER), patience_s=_PATIENCE_S).list()
+    return sorted({job for job, slash, _ in (key.partition("/") for key in keys) if slash})
 
 
 class History:

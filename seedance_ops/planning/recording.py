@@ -30,6 +30,7 @@ def record_of(
         accepted=tuple(verdict.variant for verdict in results.verdicts if verdict.is_accepted),
         run_accepted=results.accepted,
         baseline=job.baseline,
+        quality=job.workload.quality.metric if job.workload.quality else None,
         observations=observations_of(with_costs(runs, costs), ["samples", *metrics_of(job)]),
         usd_per_accelerator_hour={
             name: price.usd_per_accelerator_hour for name, price in manifest.prices.items()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
+from airflow.sdk import DAG
 
 from seedance_ops.orchestration.build import build_dag
 
@@ -35,15 +37,21 @@ def largest_batch(job: dict[str, Any]) -> int:
     )
 
 
+def dag_of(file: Path, project: Path) -> DAG:
+    if file.suffix == ".py":
+        return runpy.run_path(str(file))["dag"]
+    text = file.read_text(encoding="utf-8")
+    return build_dag(
+        shrunk(text) if "include/jobs" in file.as_posix() else text,
+        source=file.relative_to(project).as_posix(),
+        project=str(project),
+    )
+
+
 def main() -> None:
     project = Path(sys.argv[1])
     for file in map(Path, sys.argv[2:]):
-        text = file.read_text(encoding="utf-8")
-        dag = build_dag(
-            shrunk(text) if "include/jobs" in file.as_posix() else text,
-            source=file.relative_to(project).as_posix(),
-            project=str(project),
-        )
+        dag = dag_of(file, project)
         run = dag.test()
         states = {f"{ti.task_id}[{ti.map_index}]": str(ti.state) for ti in run.get_task_instances()}
         print(

@@ -14,6 +14,8 @@ from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.orchestration.embedded.settings import bundle_folder, environment
 from seedance_ops.orchestration.job_files import JobFiles
+from seedance_ops.planning.history import History
+from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.config import StorageLocation
 from seedance_ops.storage.server import StoreRecord
 
@@ -84,7 +86,13 @@ def test_parsing_imports_nothing_heavy_and_gives_the_documented_shape(
 def runs(home: dict[str, str], store_server: StoreRecord) -> list[dict[str, Any]]:
     """Every shipped job, and one of which a variant breaks, run to the end in one process."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.dags.run_shrunk", str(CHECKOUT), *map(str, [*JOBS, BREAKS])],
+        [
+            sys.executable,
+            "-m",
+            "tests.dags.run_shrunk",
+            str(CHECKOUT),
+            *map(str, [*JOBS, CHECKOUT / "dags/drift.py", BREAKS]),
+        ],
         env=home | {"PYTHONPATH": str(CHECKOUT)},
         cwd=CHECKOUT,
         capture_output=True,
@@ -105,10 +113,10 @@ def base(store_server: StoreRecord, store_environment: dict[str, str]) -> Storag
 
 def test_every_job_runs_to_its_report(runs: list[dict[str, Any]], base: StorageLocation) -> None:
     assert {run["dag_id"]: run["state"] for run in runs} == {run["dag_id"]: "success" for run in runs}
-    assert len(runs) == len(JOBS) + 1
+    assert len(runs) == len(JOBS) + 2
     audits = {file.stem.replace("_", "-") for file in AUDITS}
     for run in runs[:-1]:
-        if run["dag_id"] in audits:
+        if run["dag_id"] in {*audits, "seedance-drift"}:
             continue
         stored = RunStore(base, run["dag_id"], run["run_id"])
         report = json.loads(stored.text("report.json"))
@@ -126,6 +134,16 @@ def test_the_audit_reports_what_contradicts_itself(runs: list[dict[str, Any]], b
     assert report["verdict"]["outcome"] == "contradicts_itself"
     assert {"anova-a-b", "tco-unit", "calibration"} <= set(report["verdict"]["failed"])
     assert "-82.0 %" in stored.text("report.html")
+
+
+def test_every_judged_run_has_left_a_record_in_which_drift_was_looked_for(
+    runs: list[dict[str, Any]], base: StorageLocation
+) -> None:
+    (record,) = History(base, "char-gpt").records()
+    assert record.run_id == next(run["run_id"] for run in runs if run["dag_id"] == "char-gpt")
+    assert len(record.values("baseline", "usd_per_run")) == 2
+    report = json.loads(ObjectStore(base.child("_drift")).get("char-gpt.json"))
+    assert (report["job"], report["runs"]) == ("char-gpt", 1)
 
 
 def test_a_broken_variant_fails_alone_and_the_report_says_what_is_missing(

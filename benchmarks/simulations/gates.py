@@ -20,7 +20,7 @@ from simulations.studies import Rates
 SD = 0.03
 """Of the logs of runs: they differ by about 3 %."""
 VARIED_SD, SKEWED_SD = 0.2, 1.0
-"""Runs that differ by a fifth; runs whose largest is often ten times their median."""
+"""Runs that differ by a fifth; runs of which the largest of ten is typically five times their median."""
 BOUND = -0.2
 """``change_at_most``: at least 20 % less."""
 MARGIN = 0.05

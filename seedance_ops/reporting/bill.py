@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from seedance_ops.cost.ledger import not_priced
@@ -50,11 +52,17 @@ class Bill(StrictModel):
 
 
 def bill_of(
-    ledger: pd.DataFrame, runs: pd.DataFrame, costs: pd.DataFrame, checkpoint_writes: pd.DataFrame
+    variants: Iterable[str],
+    ledger: pd.DataFrame,
+    *,
+    runs: pd.DataFrame,
+    costs: pd.DataFrame,
+    checkpoint_writes: pd.DataFrame,
 ) -> Bill | None:
     """The bill of the completed runs; none where no run was completed.
 
     Args:
+        variants: In the order of the report.
         ledger: Rows of ``cost.ledger.ledger_of``.
         runs: The run table: completed runs alone.
         costs: What ``price_runs`` says of them.
@@ -63,9 +71,9 @@ def bill_of(
     if runs.empty:
         return None
     completed = ledger.merge(runs[KEYS], on=KEYS, how="inner")
-    counts = {
-        str(variant): int(count) for variant, count in runs.groupby("variant", sort=False).size().items()
-    }
+    of_variant = runs["variant"].value_counts()
+    counts = {name: int(of_variant[name]) for name in variants if name in of_variant}
+    found = unit_costs(runs, costs)
     sums = completed.groupby(["stage", "component", "tier", "variant"], sort=False)["cost_usd"].sum()
     lines = tuple(
         BillLine(
@@ -85,7 +93,7 @@ def bill_of(
         lines=lines,
         total_usd={name: sum(line.usd_per_run[name] for line in lines) for name in counts},
         runs=counts,
-        unit_costs=unit_costs(runs, costs),
+        unit_costs={name: found[name] for name in counts},
         not_priced=tuple(
             Unpriced(component=gone.component, tier=gone.tier, reason=gone.reason)
             for gone in not_priced(ledger, checkpoint_writes)

@@ -15,6 +15,8 @@ from matplotlib.figure import Figure
 TEXT = "#010203"
 """Stands for the colour of the page's text, which differs between light and dark."""
 GOOD, BAD = "#2a9d76", "#d1495b"
+_REM_PER_IN = 7.0
+"""A figure grows no larger, so that its type stays near the page's."""
 _COLOURS = ("#7d8590", "#1f83d6", "#e0702a", "#2a9d76", "#b65fc0", "#b58a00", "#d1495b", "#5b6ee1")
 _DASHES = ("-", "--", "-.", ":")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
@@ -79,7 +81,8 @@ def inline(figure: Figure, prefix: str, label: str) -> str:
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
     svg = re.sub(r"url\(#", f"url(#{prefix}-", svg)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{_attribute(label)}"', 1)
+    widest = f"max-width:{_REM_PER_IN * figure.get_figwidth():.0f}rem"
+    return svg.replace("<svg", f'<svg role="img" style="{widest}" aria-label="{_attribute(label)}"', 1)
 
 
 def _attribute(text: str) -> str:

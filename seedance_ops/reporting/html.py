@@ -42,6 +42,7 @@ def render_html(report: Report) -> str:
         "finding": wording.finding_of,
         "excess": wording.excess_of,
         "clock": _clock,
+        "rows": lambda columns: zip(*columns, strict=True),
         "setting": _setting,
         "monthly": monthly_of,
         "symbol": lambda outcome: _SYMBOLS.get(outcome, ""),

@@ -71,7 +71,11 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         strategies=strategies_of(job, statistics, columns),
         effects=effects_of(job, statistics, gates.gates),
         pareto=pareto_of(job, statistics),
-        bill=None if ledger is None else bill_of(ledger, table.frame, costs, tables.checkpoint_writes),
+        bill=None
+        if ledger is None
+        else bill_of(
+            job.variants, ledger, runs=table.frame, costs=costs, checkpoint_writes=tables.checkpoint_writes
+        ),
         curves=curves_of(tables, quality.metric if quality else None),
         differences=_differences(job),
         gates=gates.gates,

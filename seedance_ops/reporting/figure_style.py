@@ -17,6 +17,9 @@ TEXT = "#010203"
 GOOD, BAD = "#2a9d76", "#d1495b"
 _REM_PER_IN = 7.0
 """A figure grows no larger, so that its type stays near the page's."""
+_COORDINATES = re.compile(r'\s(?:d|x|y)="[^"]*"')
+_DIGITS = re.compile(r"-?\d+\.\d{3,}")
+"""A hundredth of a point is enough; more digits are half of a figure's bytes."""
 _COLOURS = ("#7d8590", "#1f83d6", "#e0702a", "#2a9d76", "#b65fc0", "#b58a00", "#d1495b", "#5b6ee1")
 _DASHES = ("-", "--", "-.", ":")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
@@ -75,6 +78,7 @@ def inline(figure: Figure, prefix: str, label: str) -> str:
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :].strip()
+    svg = _COORDINATES.sub(lambda found: _DIGITS.sub(_shorter, found[0]), svg)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\s(?:xmlns(?::\w+)?|width|height|version)="[^"]*"', "", svg, count=5)
     svg = svg.replace("xlink:href=", "href=").replace(TEXT, "currentColor")
@@ -83,6 +87,10 @@ def inline(figure: Figure, prefix: str, label: str) -> str:
     svg = re.sub(r"url\(#", f"url(#{prefix}-", svg)
     widest = f"max-width:{_REM_PER_IN * figure.get_figwidth():.0f}rem"
     return svg.replace("<svg", f'<svg role="img" style="{widest}" aria-label="{_attribute(label)}"', 1)
+
+
+def _shorter(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def _attribute(text: str) -> str:

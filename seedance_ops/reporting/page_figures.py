@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from seedance_ops.quality import wording
-from seedance_ops.reporting.bill import Bill, steps_between
+from seedance_ops.reporting.bill import steps_between
 from seedance_ops.reporting.figure_pareto import pareto_plot
 from seedance_ops.reporting.figure_strip import strip_plot
 from seedance_ops.reporting.figure_waterfall import waterfall_plot
@@ -16,6 +16,9 @@ from seedance_ops.reporting.figures import axis_limit, curves_plot, forest_plot
 from seedance_ops.reporting.pareto import Pareto, ParetoPoint
 from seedance_ops.reporting.report_model import Effect, Report, RunInOrder
 from seedance_ops.reporting.strategy_table import leading_metrics
+
+MOST_WATERFALLS = 12
+"""So that a page of many variants stays within a megabyte."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def figures_of(report: Report) -> PageFigures:
         forest=tuple(_forest(first, variants, "Effects", "forest")),
         more_effects=tuple(_forest(rest, variants, "Other effects", "effects")),
         pareto=tuple(_pareto(report.pareto, variants)),
-        waterfalls=tuple(_waterfalls(report.bill, report.baseline)),
+        waterfalls=tuple(_waterfalls(report)),
         curves=tuple(_curves(report, variants)),
         strip=tuple(_strip(report.order, variants)),
     )
@@ -111,10 +114,13 @@ def _spoken_point(point: ParetoPoint, pareto: Pareto) -> str:
     )
 
 
-def _waterfalls(bill: Bill | None, baseline: str) -> Iterator[PageFigure]:
+def _waterfalls(report: Report) -> Iterator[PageFigure]:
+    """One per variant, what was accepted first; the table beneath has those beyond ``MOST_WATERFALLS``."""
+    bill, baseline = report.bill, report.baseline
     if bill is None or baseline not in bill.runs:
         return
-    for place, variant in enumerate(name for name in bill.runs if name != baseline):
+    answered = [answer.variant for answer in report.answers if answer.variant in bill.runs]
+    for place, variant in enumerate(answered[:MOST_WATERFALLS]):
         spoken = "; ".join(
             f"{label} {wording.number(change, signed=True)}"
             for label, change in steps_between(bill, baseline, variant)

@@ -163,8 +163,8 @@ def tables_of(manifest: RunManifest) -> RunTables:
 
 def judge_run(manifest: RunManifest, tables: RunTables) -> Judged:
     table = assemble(manifest, tables)
-    costs = price_runs(table.frame, tables.launches, dict.fromkeys(manifest.job.variants, PRICE))
-    prices = dict.fromkeys(manifest.job.variants, PRICE)
+    prices = manifest.prices or dict.fromkeys(manifest.job.variants, PRICE)
+    costs = price_runs(table.frame, tables.launches, prices)
     ledger = ledger_of(table.frame, tables.launches, tables.checkpoint_writes, prices)
     runs = with_costs(table.frame, costs)
     statistics = summarise(manifest.job, runs)

@@ -1,0 +1,190 @@
+"""``seedance report``, ``diff`` and ``promote`` on runs in an object store, and on job files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import boto3
+import pytest
+from moto import mock_aws
+from typer.testing import CliRunner
+
+from seedance_ops.cli.app import app
+from seedance_ops.jobs.loader import load_job_text
+from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.reporting.report import failed_report
+from seedance_ops.storage.config import URI_VARIABLE, StorageLocation
+from tests.unit.reporting.conftest import JOB, PRICE, judge_run, manifest_of, tables_of
+from tests.unit.reporting.test_report import report_of
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True)
+class Stored:
+    base: StorageLocation
+    report: object
+
+
+def store_run(base, run_id, *, usd=0.36, text=JOB, stamp=None):
+    manifest = manifest_of(text, run_id)
+    price = PRICE.model_copy(update={"usd_per_accelerator_hour": usd})
+    manifest = manifest.model_copy(update={"prices": dict.fromkeys(manifest.job.variants, price)})
+    judged = judge_run(manifest, tables_of(manifest))
+    run = RunStore(base, "tiny", run_id)
+    run.write("manifest.json", manifest)
+    run.write_stamp(stamp or {"job": "tiny", "run_id": run_id, "git_commit": run_id})
+    judged.tables.write(run)
+    report = report_of(judged, run.stamp())
+    run.write("report.json", report)
+    return report
+
+
+@pytest.fixture(scope="module")
+def bucket():
+    with pytest.MonkeyPatch.context() as patch, mock_aws():
+        name_store(patch)
+        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="bucket")
+        base = StorageLocation(uri="s3://bucket/runs", region="us-east-1")
+        yield Stored(base, store_run(base, "run-1"))
+
+
+@pytest.fixture
+def stored(bucket, monkeypatch):
+    name_store(monkeypatch)
+    return bucket
+
+
+def name_store(patch):
+    patch.setenv("AWS_ACCESS_KEY_ID", "id")
+    patch.setenv("AWS_SECRET_ACCESS_KEY", "key")
+    patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    patch.setenv(URI_VARIABLE, "s3://bucket/runs")
+    patch.delenv("AWS_ENDPOINT_URL", raising=False)
+    patch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_the_report_is_printed_as_it_was_left(stored):
+    result = invoke("report", "tiny/run-1", "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == stored.report.as_json() + "\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "beginning"), [("a.html", "<!doctype html>"), ("a.md", "### bf16 accepted"), ("a.json", "{")]
+)
+def test_the_suffix_of_the_output_chooses_the_format(stored, tmp_path, file, beginning):
+    result = invoke("report", "tiny", "--output", tmp_path / "new" / file)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "new" / file).read_text(encoding="utf-8").startswith(beginning)
+    assert result.stdout == ""
+
+
+def test_a_run_that_is_not_accepted_exits_with_1_and_an_unknown_one_with_2(stored):
+    failed = RunStore(stored.base, "tiny", "run-0")
+    manifest = manifest_of(JOB, "run-0").model_copy(update={"planned_at_s": -1.0})
+    failed.write("manifest.json", manifest)
+    failed.write("report.json", failed_report(manifest, {}, ["stage train failed"]))
+    assert invoke("report", "tiny/run-0", "--format", "markdown").exit_code == 1
+    unknown = invoke("report", "tiny/run-9")
+    assert unknown.exit_code == 2
+    assert "there are: run-0, run-1" in unknown.stderr
+    assert invoke("report").exit_code == 2
+
+
+def test_a_report_of_another_version_is_built_anew(stored):
+    run = RunStore(stored.base, "tiny", "run-1")
+    text = run.text("report.json")
+    try:
+        run.write_text("report.json", '{"schema_version": 0}')
+        result = invoke("report", "tiny/run-1", "--format", "json")
+    finally:
+        run.write_text("report.json", text)
+    assert result.exit_code == 0, result.output
+    assert "built anew" in result.stderr
+    found, before = json.loads(result.stdout), json.loads(text)
+    assert found["verdicts"] == before["verdicts"]
+    assert found["bill"]["total_usd"] == pytest.approx(before["bill"]["total_usd"])
+
+
+def test_the_schema_needs_no_run():
+    result = invoke("report", "--schema")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["title"] == "Report"
+
+
+def test_two_runs_differ_in_price_stamp_and_cost(stored):
+    store_run(stored.base, "run-2", usd=0.72, stamp={"job": "tiny", "run_id": "run-2", "git_commit": "new"})
+    result = invoke("diff", "tiny/run-1", "tiny/run-2", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    changed = {row["path"]: (row["a"], row["b"]) for row in found["settings"]}
+    assert changed == {
+        f"prices.{name}.usd_per_accelerator_hour": (0.36, 0.72) for name in ("baseline", "bf16", "topk")
+    }
+    assert found["stamp"] == [{"path": "git_commit", "a": "run-1", "b": "new"}]
+    # Both runs have the same times, made up from one seed: twice the price is twice the bill.
+    assert [row["b_usd"] / row["a_usd"] for row in found["cost"]] == pytest.approx([2.0] * 4, rel=0.2)
+    assert {row["variant"]: (row["a"], row["b"]) for row in found["verdicts"]}["bf16"] == (
+        "accepted",
+        "accepted",
+    )
+    assert "prices.bf16.usd_per_accelerator_hour" in invoke("diff", "tiny/run-1", "tiny/run-2").stdout
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "include", tmp_path / "include")
+    (tmp_path / "examples").mkdir()
+    for name in ("char_gpt.py", "plain_command.py"):
+        (tmp_path / "examples" / name).touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEEDANCE_PROJECT", raising=False)
+    return tmp_path
+
+
+def test_two_job_files_differ_by_dotted_path_and_in_what_they_would_cost(project):
+    text = Path("include/jobs/char_gpt.yaml").read_text(encoding="utf-8")
+    Path("other.yaml").write_text(
+        text.replace("seeds: 5", "seeds: 10").replace("samples: 960}", "samples: 480}"), encoding="utf-8"
+    )
+    result = invoke("diff", "include/jobs/char_gpt.yaml", "other.yaml", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert {row["path"]: (row["a"], row["b"]) for row in found["settings"]} == {
+        "repeats.seeds": (5, 10),
+        "workload.stop.samples": (960, 480),
+    }
+    costs = {row["what"]: (row["a_usd"], row["b_usd"]) for row in found["cost"]}
+    assert costs["study"][1] == pytest.approx(2 * costs["study"][0])  # by its deadline, for want of history
+    assert costs["bf16"][1] == pytest.approx(costs["bf16"][0])
+
+
+def test_a_file_and_a_run_are_not_compared(project):
+    result = invoke("diff", "include/jobs/char_gpt.yaml", "tiny")
+    assert result.exit_code == 2
+    assert "two job files or two runs" in result.stderr
+
+
+def test_promoting_writes_a_valid_job(stored, tmp_path):
+    file = tmp_path / "promoted.yaml"
+    result = invoke("promote", "tiny/run-1", "--output", file)
+    assert result.exit_code == 0, result.output
+    job = load_job_text(file.read_text(encoding="utf-8"), file, project=None).job
+    assert job.variants["baseline"].gradient_compression.algorithm == "bf16"
+    printed = invoke("promote", "tiny/run-1", "--drop-previous")
+    assert "previous-baseline" not in printed.stdout
+
+
+def test_what_was_not_accepted_is_not_promoted(stored):
+    result = invoke("promote", "tiny/run-1", "--variant", "topk")
+    assert result.exit_code == 1
+    assert "topk was not accepted; accepted: bf16" in result.stderr
+    assert result.stdout == ""

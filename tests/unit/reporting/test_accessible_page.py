@@ -70,6 +70,7 @@ def test_it_stays_within_a_megabyte(page):
 
 def test_it_has_no_script_and_refers_to_nothing_outside(page):
     assert "<script" not in page
+    assert "default-src 'none'; style-src 'unsafe-inline'" in page[: page.index("<style>")]
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     for tag, attributes in Page(page).tags:
         assert not any(name.startswith("on") for name in attributes)

@@ -8,7 +8,9 @@ from moto import mock_aws
 
 from seedance_ops.cost.catalogue import PriceCatalogue, PriceEntry
 from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.reporting.curves import curves_of
 from seedance_ops.reporting.judge_again import DifferentRuns, judge_again
+from seedance_ops.reporting.run_tables import CURVE_COLUMNS, RunTables
 from seedance_ops.storage.config import StorageLocation
 from tests.unit.reporting.conftest import JOB, PRICE, manifest_of
 
@@ -50,6 +52,13 @@ def test_another_price_gives_another_bill(stored, tmp_path):
     catalogue = PriceCatalogue(file=tmp_path / "prices.yaml", entries={"local-cpu": entry})
     before, after = judge_again(*stored), judge_again(*stored, catalogue=catalogue)
     assert after.study.usd == pytest.approx(3 * before.study.usd)
+
+
+def test_a_report_reads_no_more_of_the_steps_than_its_curves_need(stored, judged):
+    read = RunTables.read(stored[0], curves_only=True)
+    assert tuple(read.steps.columns) == CURVE_COLUMNS
+    assert len(read.steps) == len(judged.tables.steps)
+    assert curves_of(read, "val_loss") == curves_of(judged.tables, "val_loss")
 
 
 @pytest.mark.parametrize(

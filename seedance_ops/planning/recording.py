@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from seedance_ops.cost.run_cost import with_costs
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.metrics import metrics_of
 from seedance_ops.planning.history import HistoryRecord, Observation
@@ -17,9 +16,8 @@ def record_of(
     stamp: dict[str, str],
     results: GateResults,
     runs: pd.DataFrame,
-    costs: pd.DataFrame,
 ) -> HistoryRecord:
-    """Every metric of every run, and under which circumstances it was measured."""
+    """Every metric of every run (``runs`` has its costs), and the circumstances in which it was measured."""
     job = manifest.job
     ended = runs["ended_at_s"].max()
     return HistoryRecord(
@@ -31,7 +29,7 @@ def record_of(
         run_accepted=results.accepted,
         baseline=job.baseline,
         quality=job.workload.quality.metric if job.workload.quality else None,
-        observations=observations_of(with_costs(runs, costs), ["samples", *metrics_of(job)]),
+        observations=observations_of(runs, ["samples", *metrics_of(job)]),
         usd_per_accelerator_hour={
             name: price.usd_per_accelerator_hour for name, price in manifest.prices.items()
         },

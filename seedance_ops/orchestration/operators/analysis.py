@@ -85,16 +85,20 @@ class QualityGateOperator(StageOperator):
     """Judge the gates. Records, and never raises on a rejection: the verdict is a task of its own."""
 
     def execute(self, context: Context) -> dict[str, str]:
-        """Write ``gates.json``; returns each variant's verdict."""
+        """Write ``gates.json`` and the job's history; returns each variant's verdict."""
         from seedance_ops.cost.run_cost import with_costs
+        from seedance_ops.planning.history import History
+        from seedance_ops.planning.recording import record_of
         from seedance_ops.quality.judge import judge
         from seedance_ops.quality.missing import MissingRuns
         from seedance_ops.quality.statistics import Statistics
 
         run = self.run_store(context)
-        job = run.manifest().job
+        manifest = run.manifest()
+        job = manifest.job
         runs = with_costs(run.frame("runs"), run.frame("costs"))
         missing = run.read("missing.json", MissingRuns).runs
         results = judge(job, runs, run.read("statistics.json", Statistics), missing)
         run.write("gates.json", results)
+        History(self.base, job.metadata.name).append(record_of(manifest, run.stamp(), results, runs))
         return {verdict.variant: verdict.outcome for verdict in results.verdicts}

@@ -150,6 +150,8 @@ class LaunchTrainingOperator(StageOperator):
 
 def _longest_s(manifest: RunManifest, variant: str) -> float:
     """The launch's deadline, or earlier what ``budget.per_run_usd`` pays for."""
+    if manifest.job.budget.per_run_usd is None:
+        return float(manifest.job.limits.run_timeout_s)
     resolved = manifest.job.resolve(variant)
     accelerators = resolved.num_nodes * resolved.resources.count
     return longest_run_s(manifest.job, accelerators, manifest.prices[variant].usd_per_accelerator_hour)

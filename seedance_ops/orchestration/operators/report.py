@@ -15,7 +15,6 @@ from seedance_ops.orchestration.operators.stage import StageOperator
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from seedance_ops.quality.results import GateResults
     from seedance_ops.reporting.report import Report
 
 
@@ -58,20 +57,10 @@ class VerdictOperator(StageOperator):
         verdicts = {verdict.variant: str(verdict.outcome) for verdict in results.verdicts}
         for verdict in results.verdicts:
             self.log.info("%s: %s", verdict.variant, verdict.summary)
-        self._remember(run, results)
         if not results.accepted:
             raise AirflowFailException(f"not accepted (accept: {results.accept}): {verdicts}")
         self._publish(context, run, [v.variant for v in results.verdicts if v.is_accepted])
         return verdicts
-
-    def _remember(self, run: RunStore, results: GateResults) -> None:
-        """Leave what later estimates and the search for drift read; a run judged again replaces its own."""
-        from seedance_ops.planning.history import History
-        from seedance_ops.planning.recording import record_of
-
-        manifest = run.manifest()
-        record = record_of(manifest, run.stamp(), results, run.frame("runs"), run.frame("costs"))
-        History(self.base, manifest.job.metadata.name).append(record)
 
     def _publish(self, context: Context, run: RunStore, accepted: list[str]) -> None:
         if not accepted:

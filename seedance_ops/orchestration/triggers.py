@@ -107,7 +107,8 @@ class LaunchTrigger(BaseTrigger):
             limit_s, key = self.queue_timeout_s, "queue_timeout_s"
         if began_s is None or watch.elapsed_s(doing, began_s) <= limit_s:
             return None
-        return f"{doing} longer than {limit_s:g} s; raise limits.{key} if that is not a fault"
+        or_money = ", or budget.per_run_usd," if doing == "ran" else ""
+        return f"{doing} longer than {limit_s:g} s; raise limits.{key}{or_money} if that is not a fault"
 
     async def _forward_log(self, launcher: Launcher, handle: LaunchHandle, offset: int) -> int:
         chunk = await asyncio.to_thread(launcher.logs, handle, offset)

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ pytest.importorskip("airflow")
 
 from airflow.sdk.exceptions import TaskDeferred
 
+from seedance_ops.cost.catalogue import Price
 from seedance_ops.jobs.loader import load_job_text
 from seedance_ops.jobs.manifest import RunManifest, plan_runs
 from seedance_ops.jobs.profiles import LocalProfile
@@ -88,8 +90,8 @@ def run(
             process.kill()
 
 
-def plan(run: RunStore, script: str) -> None:
-    job = load_job_text(JOB.format(script=script), Path("job.yaml"), project=None).job
+def plan(run: RunStore, script: str, more: str = "", prices: dict[str, Price] | None = None) -> None:
+    job = load_job_text(JOB.format(script=script) + more, Path("job.yaml"), project=None).job
     run.write(
         "manifest.json",
         RunManifest(
@@ -99,6 +101,7 @@ def plan(run: RunStore, script: str) -> None:
             run_id=RUN_ID,
             runs=plan_runs(job, RUN_ID),
             profiles={"baseline": LocalProfile(kind="local", price="local-cpu")},
+            prices=prices or {},
             planned_at_s=time.time(),
         ),
     )
@@ -198,6 +201,18 @@ def test_a_job_that_runs_too_long_is_ended_and_says_which_limit_it_met(run: RunS
     assert (status.state, status.failure) == (LaunchState.FAILED, FailureKind.DEADLINE)
     assert "limits.run_timeout_s" in str(status.reason)
     assert processes_of(str(trigger.handle["name"])) == []
+
+
+def test_a_job_that_has_cost_what_it_may_is_ended(run: RunStore) -> None:
+    price = Price(
+        key="local-cpu", usd_per_accelerator_hour=3.6, source="test", date=date(2026, 1, 1), basis="list"
+    )
+    plan(run, "sleep 600", "budget: {per_run_usd: 0.001}\n", {"baseline": price})
+    trigger = execute(TaskState())
+    assert trigger.run_timeout_s == pytest.approx(1.0)  # 0.001 USD at 3.6 USD an hour
+    status = LaunchStatus.model_validate(event_of(trigger)["status"])
+    assert (status.state, status.failure) == (LaunchState.FAILED, FailureKind.DEADLINE)
+    assert "budget.per_run_usd" in str(status.reason)
 
 
 def test_a_clock_that_jumps_ends_no_job(run: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from seedance_ops.cost.run_cost import COST_METRICS
 from seedance_ops.jobs.training_job import TrainingJob
-from seedance_ops.quality.results import Decision, GateResult, GateResults
+from seedance_ops.quality.results import Decision, GateResult, GateResults, Verdict
 from seedance_ops.quality.statistics import MetricComparison, Statistics
 from seedance_ops.quality.wording import bound_of, finding_of, interval, number, percent
 from seedance_ops.stats.outcomes import Interval, NotJudgeable
 from seedance_ops.strict_model import StrictModel
-
-_COSTS = ("usd_to_target_quality", "usd_per_run")
 
 
 class Answer(StrictModel):
@@ -23,14 +22,19 @@ class Answer(StrictModel):
 
 
 def answers_of(job: TrainingJob, statistics: Statistics, gates: GateResults) -> tuple[Answer, ...]:
-    """One answer per variant that is not the baseline: what was accepted first, cheapest first."""
+    """One answer per variant that is not the baseline: what was accepted first, cheapest first.
+
+    The cost is that which a gate judges; without such a gate the cost to the target where both variants
+    reached it, else that of a run.
+    """
+    costs = _cost_metrics(job)
     answers = [
         (
-            (verdict.outcome != "accepted", _cost_ratio(statistics, verdict.variant)),
+            (verdict.outcome != "accepted", _cost_ratio(statistics, costs, verdict.variant)),
             Answer(
                 variant=verdict.variant,
                 outcome=verdict.outcome,
-                sentence=_sentence(job, statistics, gates.gates, verdict.variant, verdict.outcome),
+                sentence=_sentence(job, statistics, gates.gates, verdict),
             ),
         )
         for verdict in gates.verdicts
@@ -39,41 +43,49 @@ def answers_of(job: TrainingJob, statistics: Statistics, gates: GateResults) -> 
     return tuple(answer for _, answer in sorted(answers, key=lambda pair: pair[0]))
 
 
-def _sentence(
-    job: TrainingJob, statistics: Statistics, gates: Sequence[GateResult], variant: str, outcome: Decision
-) -> str:
-    quality = job.workload.quality.metric if job.workload.quality else None
-    parts = [_of_cost(statistics, variant)]
-    if quality is not None:
-        parts.append(_of_quality(statistics, gates, variant, quality))
-    words = outcome.replace("_", " ")
-    return f"{variant} is {words}: {'; '.join(filter(None, parts))}."
+def _cost_metrics(job: TrainingJob) -> tuple[str, ...]:
+    """Every metric that may stand for the cost, the best first."""
+    gated = [gate.metric for gate in job.gates if gate.metric in COST_METRICS]
+    return tuple(dict.fromkeys([*gated, "usd_to_target_quality", "usd_per_run"]))
 
 
-def _cost_ratio(statistics: Statistics, variant: str) -> float:
-    row = _cost_row(statistics, variant)
+def _sentence(job: TrainingJob, statistics: Statistics, gates: Sequence[GateResult], verdict: Verdict) -> str:
+    of_variant = [gate for gate in gates if gate.variant == verdict.variant]
+    parts = [_of_cost(statistics, of_variant, _cost_metrics(job), verdict.variant)]
+    if job.workload.quality is not None:
+        parts.append(_of_quality(statistics, of_variant, verdict.variant, job.workload.quality.metric))
+    words = verdict.outcome.replace("_", " ")
+    return f"{verdict.variant} is {words}: {'; '.join(filter(None, parts))}."
+
+
+def _cost_ratio(statistics: Statistics, costs: Sequence[str], variant: str) -> float:
+    row = _cost_row(statistics, costs, variant)
     if row is None or isinstance(row.outcome, NotJudgeable) or row.outcome.ratio is None:
         return float("inf")
     return row.outcome.ratio.estimate
 
 
-def _cost_row(statistics: Statistics, variant: str) -> MetricComparison | None:
-    """The cost to the target where both variants reached it, else that of a run."""
-    rows = [row for name in _COSTS if (row := statistics.comparison(variant, name)) is not None]
+def _cost_row(statistics: Statistics, costs: Sequence[str], variant: str) -> MetricComparison | None:
+    rows = [row for name in costs if (row := statistics.comparison(variant, name)) is not None]
     return next(
         (row for row in rows if not isinstance(row.outcome, NotJudgeable)), rows[-1] if rows else None
     )
 
 
-def _of_cost(statistics: Statistics, variant: str) -> str:
-    row = _cost_row(statistics, variant)
+def _of_cost(statistics: Statistics, gates: Sequence[GateResult], costs: Sequence[str], variant: str) -> str:
+    row = _cost_row(statistics, costs, variant)
     if row is None:
         return "its cost was not measured"
+    gate = next(
+        (gate for gate in gates if gate.metric == row.metric and gate.compared_to == row.baseline), None
+    )
+    if gate is not None and gate.estimate is not None:
+        return f"{gate.metric} {finding_of(gate)}, wanted {bound_of(gate)}"
     return " ".join(_change(row))
 
 
 def _of_quality(statistics: Statistics, gates: Sequence[GateResult], variant: str, quality: str) -> str:
-    of_quality = [gate for gate in gates if (gate.variant, gate.metric) == (variant, quality)]
+    of_quality = [gate for gate in gates if gate.metric == quality]
     gate = next((g for g in of_quality if g.condition == "equivalent_within"), next(iter(of_quality), None))
     if gate is not None and gate.estimate is not None:
         return f"{quality} {finding_of(gate)}, wanted {bound_of(gate)}"

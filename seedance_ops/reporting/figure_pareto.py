@@ -10,7 +10,7 @@ from seedance_ops.reporting.pareto import Pareto
 
 def pareto_plot(pareto: Pareto, variants: Sequence[str], label: str) -> str:
     """Dominated variants are hollow; a line joins the others in the order of cost."""
-    with drawing("pareto", 6.2, 4.2) as (figure, axes):
+    with drawing("pareto", 8.2, 4.2) as (figure, axes):
         front = sorted((p for p in pareto.points if not p.dominated_by), key=lambda point: point.cost)
         axes.plot(
             [point.cost for point in front],
@@ -41,7 +41,7 @@ def pareto_plot(pareto: Pareto, variants: Sequence[str], label: str) -> str:
         axes.set_xlabel(f"{pareto.cost_metric} ({pareto.cost_unit})")
         axes.set_ylabel(_titled(pareto))
         grid(axes)
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return inline(figure, "pareto", label)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 from matplotlib.axes import Axes
 
 from seedance_ops.quality.wording import number
@@ -27,10 +30,19 @@ def waterfall_plot(bill: Bill, baseline: str, variant: str, label: str, *, prefi
         axes.set_yticks(range(len(names)))
         axes.set_yticklabels(names)
         axes.invert_yaxis()
-        axes.margins(x=0.2)
-        axes.set_xlabel("USD per run")
+        left, right = _span(bill.total_usd[baseline], [change for _, change in steps])
+        axes.set_xlim(left, right)
+        axes.set_xlabel("USD per run" if left == 0.0 else "USD per run; the axis does not start at 0")
         grid(axes, "x")
         return inline(figure, prefix, label)
+
+
+def _span(total: float, changes: Sequence[float]) -> tuple[float, float]:
+    """The axis: from 0, or from nearer where changes would be slivers; room for the numbers to the right."""
+    levels = list(accumulate(changes, initial=total))
+    low, high = min(levels), max(levels)
+    left = max(0.0, low - (high - low)) if low > 0.8 * high else 0.0
+    return left, high + 0.3 * (high - left or 1.0)
 
 
 def _number(axes: Axes, x: float, row: int, text: str) -> None:

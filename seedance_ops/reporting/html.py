@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
+from pydantic import JsonValue
 
 from seedance_ops.quality import wording
 from seedance_ops.reporting.economics import MonthlySaving
@@ -119,7 +120,7 @@ def _share(value: float) -> str:
     return wording.percent(value, signed=False)
 
 
-def _setting(value: str | float | bool | None) -> str:  # noqa: FBT001
+def _setting(value: JsonValue) -> str:
     """A value as the job's file has it."""
     return value if isinstance(value, str) else json.dumps(value)
 

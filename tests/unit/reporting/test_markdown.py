@@ -22,7 +22,7 @@ def test_it_begins_with_the_verdict_its_effect_and_its_margin(text):
     assert lines[0] == "### bf16 accepted; topk rejected"
     answer = next(line for line in lines if line.startswith("- ✅ bf16 is accepted:"))
     assert re.search(
-        r"usd\\_to\\_target\\_quality .*% .* at 95 %; val\\_loss .* at 90 %, wanted within ±0.05", answer
+        r"usd\\_per\\_run .*% .* at 95 %, wanted ≤ 0 %; val\\_loss .* at 90 %, wanted within ±0.05", answer
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seedance_ops.jobs.findings import Finding, Path, listed, nearest
-from seedance_ops.jobs.gates import Gate
+from seedance_ops.jobs.gates import Gate, Margin
 from seedance_ops.jobs.metrics import MetricDefinition, metrics_of
 from seedance_ops.jobs.training_job import TrainingJob
 
@@ -74,6 +74,24 @@ def _metric_findings(
         not job.workload.quality or job.workload.quality.target is None
     ):
         yield Finding(path, "needs workload.quality.target", reads=_METRIC_SOURCES)
+    elif gate.non_inferior_within is not None:
+        yield from _direction_findings(metric, gate.non_inferior_within, path)
+
+
+def _direction_findings(metric: MetricDefinition, margin: Margin, path: Path) -> Iterator[Finding]:
+    """What keeps "not worse than a margin" from meaning anything."""
+    if metric.better == "none":
+        yield Finding(
+            path,
+            "has no better direction, so nothing is worse: non_inferior_within cannot judge it",
+            suggestion="write `equivalent_within`",
+            reads=_METRIC_SOURCES,
+        )
+    elif metric.better == "higher" and margin.relative is not None and margin.relative >= 1.0:
+        yield Finding(
+            (*path[:-1], "non_inferior_within", "relative"),
+            f"{margin.relative:g} allows {metric.name} to fall by 100 % or more, so it demands nothing",
+        )
 
 
 def _variant_findings(job: TrainingJob, gate: Gate, path: Path) -> Iterator[Finding]:

@@ -9,9 +9,11 @@ from pydantic import ConfigDict, Field, model_validator
 from seedance_ops.jobs.names import MetricName
 from seedance_ops.strict_model import StrictModel
 
-COMPARISONS = ("change_at_most", "change_at_least", "equivalent_within")
+COMPARISONS = ("change_at_most", "change_at_least", "equivalent_within", "non_inferior_within")
 LEVELS = ("at_most", "at_least")
-Condition = Literal["change_at_most", "change_at_least", "equivalent_within", "at_most", "at_least"]
+Condition = Literal[
+    "change_at_most", "change_at_least", "equivalent_within", "non_inferior_within", "at_most", "at_least"
+]
 
 
 def _exactly_one(*names: str) -> dict[str, Any]:
@@ -53,20 +55,22 @@ class Margin(StrictModel):
 
 
 class Gate(StrictModel):
-    """One condition on one metric; exactly one of the five conditions."""
+    """One condition on one metric; exactly one of the six conditions."""
 
     model_config = ConfigDict(json_schema_extra=_exactly_one(*COMPARISONS, *LEVELS))
 
     metric: MetricName
     """A metric of the registry, the workload's quality metric or one of ``workload.metrics``."""
     compared_to: str | None = None
-    """The variant to compare with; only for ``change_…`` and ``equivalent_within``."""
+    """The variant to compare with; only for ``change_…`` and ``…_within``."""
     change_at_most: Change | None = None
     """The change must not exceed this: ``{relative: -0.45}`` demands at least 45 % less."""
     change_at_least: Change | None = None
     """The change must reach this."""
     equivalent_within: Margin | None = None
     """The difference must lie in this band, by an equivalence test (TOST)."""
+    non_inferior_within: Margin | None = None
+    """The metric may be worse by less than this, and better by any amount; what is better, it says itself."""
     at_most: float | None = None
     """Upper bound of the metric itself, in its unit."""
     at_least: float | None = None
@@ -89,7 +93,7 @@ class Gate(StrictModel):
 
     @property
     def condition(self) -> Condition:
-        """Which of the five conditions this gate states."""
+        """Which of the six conditions this gate states."""
         return next(name for name in _CONDITIONS if getattr(self, name) is not None)
 
     def applies_to(self, variant: str) -> bool:
@@ -101,6 +105,7 @@ _CONDITIONS: tuple[Condition, ...] = (
     "change_at_most",
     "change_at_least",
     "equivalent_within",
+    "non_inferior_within",
     "at_most",
     "at_least",
 )

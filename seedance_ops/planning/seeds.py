@@ -38,8 +38,8 @@ def seeds_needed(job: TrainingJob, history: Sequence[HistoryRecord]) -> tuple[Ga
     """For every gate that compares measured metrics.
 
     The newest record that has both variants is the pilot. A change gate is planned for the change that the
-    pilot saw, an equivalence for no change at all. Bounds on a metric itself and counted metrics need no
-    planning: they are judged on their level, or exactly.
+    pilot saw, an equivalence and a non-inferiority for no change at all. Bounds on a metric itself and
+    counted metrics need no planning: they are judged on their level, or exactly.
     """
     return tuple(_needed(job, history))
 
@@ -48,7 +48,7 @@ def _needed(job: TrainingJob, history: Sequence[HistoryRecord]) -> Iterator[Gate
     metrics = metrics_of(job)
     for gate in job.gates:
         metric = metrics[gate.metric]
-        demand = _demand(gate)
+        demand = _demand(gate, metric)
         if demand is None or metric.nature == "counted" or gate.compared_to is None:
             continue
         for variant in job.variants:
@@ -62,7 +62,7 @@ def _needed(job: TrainingJob, history: Sequence[HistoryRecord]) -> Iterator[Gate
                 )
 
 
-def _demand(gate: Gate) -> Demand | None:
+def _demand(gate: Gate, metric: MetricDefinition) -> Demand | None:
     if gate.change_at_most is not None:
         return Demand.change_at_most(_bound(gate.change_at_most.relative, gate.change_at_most.absolute))
     if gate.change_at_least is not None:
@@ -71,6 +71,9 @@ def _demand(gate: Gate) -> Demand | None:
         return Demand.equivalent_within(
             _bound(gate.equivalent_within.relative, gate.equivalent_within.absolute)
         )
+    if gate.non_inferior_within is not None and metric.better != "none":
+        margin = _bound(gate.non_inferior_within.relative, gate.non_inferior_within.absolute)
+        return Demand.non_inferior(margin, metric.better)
     return None
 
 
@@ -100,11 +103,11 @@ def _plan(  # noqa: PLR0917
     if pilot is None:
         return NotJudgeable(reason="no earlier run of the job has both variants")
     record, ours, theirs = pilot
-    change = gate.change_at_most or gate.change_at_least or gate.equivalent_within
+    change = gate.change_at_most or gate.change_at_least or gate.equivalent_within or gate.non_inferior_within
     relative = change is not None and change.relative is not None
     spread = _spread(ours, theirs, metric, relative=relative, source=f"run {record.run_id}")
     expected = 0.0
-    if gate.equivalent_within is None:
+    if gate.equivalent_within is None and gate.non_inferior_within is None:
         expected = fmean(ours) / fmean(theirs) - 1 if relative else fmean(ours) - fmean(theirs)
     return runs_needed(spread, demand, expected_change=expected)
 

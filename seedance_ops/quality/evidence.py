@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import pandas as pd
 
@@ -13,9 +14,11 @@ from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.quality.missing import MissingRun
 from seedance_ops.quality.results import Scale
 from seedance_ops.quality.statistics import Statistics, values_by_seed
+from seedance_ops.stats.change import ChangeScale
 from seedance_ops.stats.comparison import compare
-from seedance_ops.stats.equivalence import NO_RATIO, change_of, equivalence
+from seedance_ops.stats.equivalence import NO_RATIO, Equivalence, change_of, equivalence
 from seedance_ops.stats.level import level
+from seedance_ops.stats.non_inferiority import BoundTest, non_inferiority
 from seedance_ops.stats.outcomes import Comparison, Design, Interval, NotJudgeable
 
 _Found = tuple[Interval | NotJudgeable, Design | None, float | None]
@@ -61,8 +64,14 @@ def gather(
     ]
 
 
-def limits_of(gate: Gate) -> Limits:
-    """A gate's condition as the region in which the interval must lie."""
+def limits_of(gate: Gate, better: Literal["lower", "higher", "none"]) -> Limits:
+    """A gate's condition as the region in which the interval must lie.
+
+    Args:
+        gate: One gate.
+        better: Which way its metric improves; only ``non_inferior_within`` asks. ``none`` reads as ``lower``
+            for want of another: such a gate is never judgeable.
+    """
     if gate.change_at_most is not None:
         scale, bound = _scaled(gate.change_at_most.relative, gate.change_at_most.absolute)
         return Limits(None, bound, strict=False, scale=scale, bound=bound)
@@ -72,10 +81,14 @@ def limits_of(gate: Gate) -> Limits:
     if gate.equivalent_within is not None:
         scale, bound = _scaled(gate.equivalent_within.relative, gate.equivalent_within.absolute)
         return Limits(-bound, bound, strict=True, scale=scale, bound=bound)
-    if gate.at_most is not None:
-        return Limits(None, gate.at_most, strict=False, scale="level", bound=gate.at_most)
-    assert gate.at_least is not None
-    return Limits(gate.at_least, None, strict=False, scale="level", bound=gate.at_least)
+    if gate.non_inferior_within is not None:
+        scale, margin = _scaled(gate.non_inferior_within.relative, gate.non_inferior_within.absolute)
+        if better == "higher":
+            return Limits(-margin, None, strict=False, scale=scale, bound=-margin)
+        return Limits(None, margin, strict=False, scale=scale, bound=margin)
+    bound = gate.at_most if gate.at_most is not None else gate.at_least
+    assert bound is not None
+    return Limits(gate.at_least, gate.at_most, strict=False, scale="level", bound=bound)
 
 
 def _scaled(relative: float | None, absolute: float | None) -> tuple[Scale, float]:
@@ -96,7 +109,7 @@ class _Findings:
 
     def evidence(self, gate_id: str, gate: Gate, metric: MetricDefinition, variant: str) -> Evidence:
         n = int((self.runs["variant"] == variant).sum())
-        limits = limits_of(gate)
+        limits = limits_of(gate, metric.better)
         interval, design, p_value = self._found(gate, limits, metric, variant)
         return Evidence(gate_id, gate, variant, metric, limits, n, interval, design, p_value)
 
@@ -108,19 +121,10 @@ class _Findings:
         if gate.compared_to is None:
             design: Design = "exact" if metric.nature == "counted" else "welch"
             return level(ours, nature=metric.nature), design, None
-        if gate.equivalent_within is None:
+        if gate.equivalent_within is None and gate.non_inferior_within is None:
             return self._change(gate.compared_to, limits, metric, variant)
-        outcome = equivalence(
-            ours,
-            values_by_seed(self.runs, gate.compared_to, metric.name),
-            margin=limits.bound,
-            scale="relative" if limits.scale == "relative" else "absolute",
-            pairs_by_seed=metric.pairs_by_seed,
-            nature=metric.nature,
-        )
-        if isinstance(outcome, NotJudgeable):
-            return outcome, None, None
-        return outcome.effect, outcome.design, outcome.p_value
+        theirs = values_by_seed(self.runs, gate.compared_to, metric.name)
+        return margin_evidence(gate, limits, metric, ours, theirs)
 
     def _change(self, compared_to: str, limits: Limits, metric: MetricDefinition, variant: str) -> _Found:
         outcome = self._comparison(compared_to, metric, variant)
@@ -160,3 +164,39 @@ class _Findings:
             if seeds != planned:
                 return f"{variant} has runs of seeds {seeds}, but {planned} were planned"
         return None
+
+
+def margin_evidence(
+    gate: Gate,
+    limits: Limits,
+    metric: MetricDefinition,
+    ours: pd.Series[float],
+    theirs: pd.Series[float],
+) -> _Found:
+    """The evidence of the two conditions with a margin, each by its own test."""
+    scale: ChangeScale = "relative" if limits.scale == "relative" else "absolute"
+    outcome: Equivalence | BoundTest | NotJudgeable
+    if gate.equivalent_within is not None:
+        outcome = equivalence(
+            ours,
+            theirs,
+            margin=limits.bound,
+            scale=scale,
+            pairs_by_seed=metric.pairs_by_seed,
+            nature=metric.nature,
+        )
+    elif metric.better == "none":
+        outcome = NotJudgeable(reason=f"{metric.name} has no better direction, so nothing is worse")
+    else:
+        outcome = non_inferiority(
+            ours,
+            theirs,
+            margin=abs(limits.bound),
+            better=metric.better,
+            scale=scale,
+            pairs_by_seed=metric.pairs_by_seed,
+            nature=metric.nature,
+        )
+    if isinstance(outcome, NotJudgeable):
+        return outcome, None, None
+    return outcome.effect, outcome.design, outcome.p_value

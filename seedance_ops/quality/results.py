@@ -38,7 +38,7 @@ class GateResult(StrictModel):
     high: float | None = None
     design: Design | None = None
     p_value: float | None = None
-    """Of the equivalence test."""
+    """Of the equivalence or non-inferiority test."""
     exceeds_by: float | None = None
     """How far the interval reaches over the bound, of a failed gate."""
     reason: str | None = None
@@ -49,7 +49,7 @@ class GateResult(StrictModel):
         """What the interval is, in words."""
         if self.design == "exact":
             return "over all runs"
-        return "at 90 %" if self.condition == "equivalent_within" else "at 95 %"
+        return "at 90 %" if self.condition in ("equivalent_within", "non_inferior_within") else "at 95 %"
 
 
 class Verdict(StrictModel):

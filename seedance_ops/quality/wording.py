@@ -35,12 +35,14 @@ def interval(low: float, high: float, *, as_percent: bool = False, signed: bool 
 
 
 def bound_of(gate: GateResult) -> str:
-    """A gate's bound: ``≤ −45 %``, ``within ±0.05``, ``≥ 0.6``."""
+    """A gate's bound: ``≤ −45 %``, ``within ±0.05``, ``≥ 0.6``, ``≤ +5 % (not worse)``."""
     signed = gate.scale != "level"
     if gate.condition == "equivalent_within":
         share = gate.scale == "relative"
         return f"within ±{percent(gate.bound, signed=False) if share else number(gate.bound)}"
     value = percent(gate.bound) if gate.scale == "relative" else number(gate.bound, signed=signed)
+    if gate.condition == "non_inferior_within":
+        return f"{'≤' if gate.bound > 0 else '≥'} {value} (not worse)"
     return f"{'≤' if gate.condition.endswith('at_most') else '≥'} {value}"
 
 

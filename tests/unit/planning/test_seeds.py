@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from seedance_ops.jobs.loader import load_job_text
 from seedance_ops.planning.history import HistoryRecord, Observation
 from seedance_ops.planning.seeds import seeds_needed
 from seedance_ops.stats.outcomes import NotJudgeable
@@ -66,3 +69,23 @@ def test_without_a_pilot_it_is_not_known() -> None:
     rows = seeds_needed(manifest_of().job, [])
     assert rows
     assert all(isinstance(row.plan, NotJudgeable) and row.enough is None for row in rows)
+
+
+def test_a_non_inferiority_is_planned_at_its_own_one_tail() -> None:
+    """One tail at power 0.8, where nothing differs in truth."""
+    near = (0.01, -0.01, 0.01, -0.01, 0.0)
+    far = tuple(value + 10 * shift for value, shift in zip(BASELINE, near, strict=True))
+    job = load_job_text(
+        JOB.replace("equivalent_within: {absolute", "non_inferior_within: {absolute"),
+        Path("j.yaml"),
+        project=None,
+    ).job
+    (found,) = [
+        row
+        for row in seeds_needed(job, history(baseline=BASELINE, topk=far))
+        if row.gate == "val_loss non_inferior_within" and row.variant == "topk"
+    ]
+    assert isinstance(found.plan, SeedPlan)
+    # (z₀.₉₅ + z₀.₈)² = (1.645 + 0.842)² = 6.18, times (0.1 ÷ 0.05)² is 24.7, and z²₀.₉₅ ÷ 2 = 1.4 more for t
+    assert found.plan.n_per_variant == pytest.approx(26, abs=1)
+    assert found.enough is False

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from seedance_ops.jobs.metrics import metrics_of
 from seedance_ops.quality import judge as judging
+from seedance_ops.quality.evidence import limits_of, margin_evidence
 from seedance_ops.quality.judge import judge
 from seedance_ops.quality.missing import MissingRun
 from seedance_ops.quality.results import Verdict, job_accepted
 from seedance_ops.quality.statistics import summarise
 from seedance_ops.quality.validation import GATE_EXPECTATION
+from seedance_ops.stats.outcomes import NotJudgeable
 
 BYTES = "{metric: bytes_on_wire, compared_to: baseline, change_at_most: {relative: -0.45}}"
 LOSS = "{metric: val_loss, compared_to: baseline, equivalent_within: {absolute: 0.05}}"
+NOT_WORSE = "{metric: val_loss, compared_to: baseline, non_inferior_within: {absolute: 0.05}}"
 COST = "{metric: usd_per_run, compared_to: baseline, change_at_most: {relative: 0.0}}"
 
 
@@ -53,6 +59,34 @@ def test_a_better_loss_is_not_equivalent_either(job, runs):
     assert outcomes(judged(job(LOSS), runs(loss=-0.3))) == ["fail"]
 
 
+def test_a_better_loss_is_not_worse_and_a_worse_one_is(job, runs):
+    assert outcomes(judged(job(NOT_WORSE), runs(loss=-0.3))) == ["pass"]
+    results = judged(job(NOT_WORSE), runs(loss=0.3))
+    assert outcomes(results) == ["fail"]
+    assert results.gates[0].exceeds_by == pytest.approx(0.25, abs=0.02)
+    assert "at 90 %, wanted ≤ +0.05 (not worse)" in verdict(results).reasons[0]
+
+
+@pytest.mark.parametrize(("change", "outcome"), [(1.5, "pass"), (0.97, "pass"), (0.8, "fail")])
+def test_what_should_be_high_may_fall_by_less_than_the_margin(change, outcome, job, runs):
+    frame = runs()
+    frame["samples_per_s"] = 100.0 + frame["seed"] * 0.1
+    frame.loc[frame["variant"] == "topk", "samples_per_s"] *= change
+    gate = "{metric: samples_per_s, compared_to: baseline, non_inferior_within: {relative: 0.05}}"
+    results = judged(job(gate), frame)
+    assert outcomes(results) == [outcome]
+    assert results.gates[0].bound == -0.05
+
+
+def test_nothing_is_worse_in_a_metric_without_a_direction(job):
+    gate = job(NOT_WORSE).gates[0]
+    metric = replace(metrics_of(job(NOT_WORSE))["val_loss"], better="none")
+    values = pd.Series([1.0, 2.0, 3.0])
+    interval, _, _ = margin_evidence(gate, limits_of(gate, "none"), metric, values, values)
+    assert isinstance(interval, NotJudgeable)
+    assert "no better direction" in interval.reason
+
+
 def test_a_saving_counts_only_as_far_as_its_interval_reaches(job, runs):
     results = judged(job(COST.replace("0.0", "-0.2")), runs(cost=0.8))
     assert outcomes(results) == ["fail"]
@@ -73,6 +107,9 @@ def test_a_count_is_held_against_its_bound_exactly(job, runs):
         ("{metric: usd_per_run, compared_to: baseline, change_at_least: {relative: -0.3}}", "pass"),
         ("{metric: val_loss, compared_to: baseline, equivalent_within: {relative: 0.01}}", "pass"),
         ("{metric: usd_per_run, compared_to: baseline, equivalent_within: {relative: 0.1}}", "fail"),
+        ("{metric: val_loss, compared_to: baseline, non_inferior_within: {absolute: 0.05}}", "pass"),
+        ("{metric: usd_per_run, compared_to: baseline, non_inferior_within: {relative: 0.1}}", "pass"),
+        ("{metric: bytes_on_wire, compared_to: baseline, non_inferior_within: {relative: 0.1}}", "pass"),
         ("{metric: val_loss, at_most: 3.5, variants: [topk]}", "pass"),
         ("{metric: val_loss, at_least: 3.5, variants: [topk]}", "fail"),
     ],
@@ -98,8 +135,8 @@ def test_a_gate_on_the_level_judges_the_baseline_too(job, runs):
 
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_fewer_than_three_seeds_are_not_judgeable(seeds, job, runs):
-    results = judged(job(BYTES, LOSS, COST, seeds=seeds), runs(seeds=seeds))
-    assert outcomes(results) == ["not_judgeable"] * 3
+    results = judged(job(BYTES, LOSS, COST, NOT_WORSE, seeds=seeds), runs(seeds=seeds))
+    assert outcomes(results) == ["not_judgeable"] * 4
     assert verdict(results).outcome == "not_judgeable"
     assert not results.accepted
 
@@ -112,6 +149,7 @@ def test_a_missing_run_of_either_side_is_not_judgeable(variant, job, runs):
     results = judged(job(LOSS), frame, missing)
     assert outcomes(results) == ["not_judgeable"]
     assert "seed 3: it failed" in results.gates[0].reason
+    assert outcomes(judged(job(NOT_WORSE), frame, missing)) == ["not_judgeable"]
     assert outcomes(judged(job(LOSS), frame)) == ["not_judgeable"], "also when nobody says that it is missing"
 
 
@@ -140,14 +178,16 @@ def test_no_runs_at_all_are_not_judgeable(job, runs):
 )
 def test_a_broken_value_never_turns_a_gate_into_a_pass(job, runs, place, broken, loss):
     row, metric = place
-    gates = job(BYTES, LOSS, COST)
+    gates = job(BYTES, LOSS, COST, NOT_WORSE)
     frame = runs(loss=loss)
-    before = {gate.metric: gate.outcome for gate in judged(gates, frame).gates}
+    before = outcomes(judged(gates, frame))
     frame.loc[frame.index[row], metric] = broken
-    after = {gate.metric: gate.outcome for gate in judged(gates, frame).gates}
-    assert after.pop(metric) == "not_judgeable"
-    before.pop(metric)
-    assert after == before
+    after = judged(gates, frame).gates
+    expected = [
+        "not_judgeable" if gate.metric == metric else as_before
+        for gate, as_before in zip(after, before, strict=True)
+    ]
+    assert [gate.outcome for gate in after] == expected
 
 
 def test_a_job_without_a_gate_accepts_nothing(job, runs):

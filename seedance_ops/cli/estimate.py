@@ -55,6 +55,8 @@ def estimate(
     else:
         _print(found)
         _print_seeds(seeds, job.repeats.seeds)
+        for reason in found.over_budget:
+            typer.echo(f"error: over budget: {reason}", err=True)
     raise typer.Exit(1 if found.over_budget else 0)
 
 
@@ -107,8 +109,6 @@ def _print(found: Estimate) -> None:
         )
     else:
         console.print("Break-even: not known before a run or a gate on usd_per_run says what is saved.")
-    for reason in found.over_budget:
-        console.print(f"over budget: {reason}", style="red", highlight=False, markup=False)
 
 
 def _print_seeds(seeds: Sequence[GateSeeds], planned: int) -> None:

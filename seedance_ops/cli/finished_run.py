@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from seedance_ops.jobs.manifest import RESERVED, RunManifest
+from seedance_ops.jobs.names import NAME_PATTERN, NAME_RULE
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.storage.config import DEFAULT_URI, URI_VARIABLE, StorageLocation
 
@@ -54,6 +56,8 @@ def find_run(base: StorageLocation, name: str) -> FinishedRun:
     from seedance_ops.storage.errors import ObjectMissing
 
     job, _, run_id = name.partition("/")
+    if not re.fullmatch(NAME_PATTERN, job):
+        raise RunNotFound(f"{job!r} is not the name of a job ({NAME_RULE}); give JOB/RUN_ID, or JOB")
     if run_id:
         store = RunStore(base, job, run_id)
         try:

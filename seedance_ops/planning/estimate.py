@@ -122,7 +122,7 @@ def _run_s(
         if seconds and same_work:
             return fmean(seconds), "history"
     if job.budget.expected_run_s is not None:
-        return min(job.budget.expected_run_s, longest_s), "declared"
+        return job.budget.expected_run_s, "declared"
     return longest_s, "bound"
 
 

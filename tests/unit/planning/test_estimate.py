@@ -109,6 +109,8 @@ def test_a_run_that_costs_more_than_allowed_is_refused_by_name() -> None:
     found = estimated([record()], budget={"per_run_usd": 5.0})
     assert len(found.over_budget) == 1
     assert "baseline would cost 8 USD" in found.over_budget[0]
+    declared = estimated(budget={"per_run_usd": 5.0, "expected_run_s": 1800})
+    assert len(declared.over_budget) == 2
 
 
 def test_break_even_from_an_accepted_run_and_from_what_a_gate_demands() -> None:

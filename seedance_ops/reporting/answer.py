@@ -86,7 +86,7 @@ def _of_cost(statistics: Statistics, gates: Sequence[GateResult], costs: Sequenc
 
 def _of_quality(statistics: Statistics, gates: Sequence[GateResult], variant: str, quality: str) -> str:
     of_quality = [gate for gate in gates if gate.metric == quality]
-    gate = next((g for g in of_quality if g.condition == "equivalent_within"), next(iter(of_quality), None))
+    gate = next((g for g in of_quality if g.condition.endswith("_within")), next(iter(of_quality), None))
     if gate is not None and gate.estimate is not None:
         return f"{quality} {finding_of(gate)}, wanted {bound_of(gate)}"
     if gate is not None:

@@ -69,7 +69,7 @@ def _forest(effects: list[Effect], variants: list[str], name: str, prefix: str) 
         return
     caption = "Change against the baseline with its 95 % interval (diamond: counted, range)."
     if any(effect.bound is not None for effect in effects):
-        caption += " A dotted mark is the bound of a relative gate."
+        caption += " A dotted mark is the bound of a gate."
     if any(effect.margin is not None for effect in effects):
         caption += (
             " A grey band is the margin of an equivalence gate, which holds the 90 % interval against it; "

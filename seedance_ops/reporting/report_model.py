@@ -63,7 +63,7 @@ class Effect(StrictModel):
     n: int
     exact: bool
     bound: float | None = None
-    """Of a relative gate on it that asks for a change."""
+    """Of a gate that asks for a change, or that it is not worse; an absolute margin as a share, as below."""
     margin: float | None = None
     """Half width of an equivalence gate's band; an absolute margin as a share of the baseline's mean."""
     gated: bool = False

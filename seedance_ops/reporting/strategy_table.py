@@ -79,12 +79,13 @@ def effects_of(job: TrainingJob, statistics: Statistics, gates: Iterable[GateRes
     quality = job.workload.quality
     gates = [gate for gate in gates if gate.compared_to == statistics.baseline]
     bounds = {
-        (gate.metric, gate.variant): gate.bound
+        (gate.metric, gate.variant): _share(gate, statistics)
         for gate in gates
-        if gate.scale == "relative" and gate.condition != "equivalent_within"
+        if gate.condition == "non_inferior_within"
+        or (gate.scale == "relative" and gate.condition != "equivalent_within")
     }
     margins = {
-        (gate.metric, gate.variant): _relative_margin(gate, statistics)
+        (gate.metric, gate.variant): _share(gate, statistics)
         for gate in gates
         if gate.condition == "equivalent_within"
     }
@@ -117,8 +118,8 @@ def leading_metrics(columns: Iterable[Column], effects: Iterable[Effect]) -> set
     return costs | quality | {effect.metric for effect in effects if effect.gated}
 
 
-def _relative_margin(gate: GateResult, statistics: Statistics) -> float | None:
-    """The band's half width on the axis of relative changes: exact, or by the baseline's mean."""
+def _share(gate: GateResult, statistics: Statistics) -> float | None:
+    """A gate's bound, or half width, on the axis of relative changes: exact, or by the baseline's mean."""
     if gate.scale == "relative":
         return gate.bound
     level = statistics.level(statistics.baseline, gate.metric)

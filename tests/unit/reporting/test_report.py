@@ -252,3 +252,16 @@ def test_one_evaluation_per_run_is_a_dot(report, page):
     figure = text[text.index("<h2>Loss curves</h2>") :]
     assert re.search(r"M 0 3 \n?", figure)  # the marker's circle: 3 points in radius
     assert "24" in texts_of(figure)
+
+
+def test_a_margin_is_a_band_and_not_being_worse_a_bound(job_text, make_manifest, make_tables, judge_tables):
+    def effect_of(text):
+        manifest = make_manifest(text)
+        judged = judge_tables(manifest, make_tables(manifest))
+        found = {(effect.metric, effect.variant): effect for effect in report_of(judged).effects}
+        return found["val_loss", "bf16"], judged.statistics.level("baseline", "val_loss").mean
+
+    equivalent, mean = effect_of(job_text)
+    assert (equivalent.bound, equivalent.margin) == (None, pytest.approx(0.05 / mean))
+    not_worse, _ = effect_of(job_text.replace("equivalent_within", "non_inferior_within"))
+    assert (not_worse.bound, not_worse.margin) == (pytest.approx(0.05 / mean), None)

@@ -49,6 +49,7 @@ bench: setup ## Every benchmark, results into benchmarks/results
 
 schemas: setup ## Write the JSON Schemas anew after a change to the models
 	@seedance schema --write include/schemas
+	@seedance report --schema --output include/schemas/report.schema.json
 
 clean: ## Stop the object store; remove the Airflow home, its runs and the virtual environment
 	@test ! -x $(BIN)/seedance || seedance storage down

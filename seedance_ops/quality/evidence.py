@@ -86,9 +86,9 @@ def limits_of(gate: Gate, better: Literal["lower", "higher", "none"]) -> Limits:
         if better == "higher":
             return Limits(-margin, None, strict=False, scale=scale, bound=-margin)
         return Limits(None, margin, strict=False, scale=scale, bound=margin)
-    bound = gate.at_most if gate.at_most is not None else gate.at_least
-    assert bound is not None
-    return Limits(gate.at_least, gate.at_most, strict=False, scale="level", bound=bound)
+    limit = gate.at_most if gate.at_most is not None else gate.at_least
+    assert limit is not None
+    return Limits(gate.at_least, gate.at_most, strict=False, scale="level", bound=limit)
 
 
 def _scaled(relative: float | None, absolute: float | None) -> tuple[Scale, float]:

@@ -31,6 +31,9 @@ from seedance_ops.whole_file import write_whole
 
 _SERVICES = ("master", "volume", "filer", "s3")
 _GRPC_OFFSET = 10_000
+_LOWEST_PORT, _HIGHEST_PORT = 10_000, 22_000
+"""With their gRPC ports below 32,768, where Linux begins to hand out ports to outgoing connections."""
+_STARTS = 3
 _START_TIMEOUT_S = 90.0
 _STOP_TIMEOUT_S = 4.0
 _PORTS_TIMEOUT_S = 5.0
@@ -90,11 +93,13 @@ class EmbeddedStore:
         self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._locked():
             record = self.read() or _new_record()
-            if not self._becomes_ready(record):
+            if self._becomes_ready(record):
+                return record
+            for _ in range(_STARTS):  # somebody may take a port between our look and the server's
                 record = self._start(self._with_free_ports(record))
-                if not self._becomes_ready(record):
-                    raise EmbeddedStoreError(f"the embedded store ended at once; its log is {self.log_file}")
-            return record
+                if self._becomes_ready(record):
+                    return record
+            raise EmbeddedStoreError(f"the embedded store ended at once; its log is {self.log_file}")
 
     def down(self) -> bool:
         """Stop the server; False when none was running. Data stay."""
@@ -242,10 +247,10 @@ def _free_ports() -> dict[str, int]:
     for service in _SERVICES:
         ports[service] = next(
             port
-            for port in iter(lambda: 20_000 + secrets.randbelow(20_000), None)
-            if port not in taken and is_free(port) and is_free(port + _GRPC_OFFSET)
+            for port in iter(lambda: _LOWEST_PORT + secrets.randbelow(_HIGHEST_PORT - _LOWEST_PORT), None)
+            if not {port, port + _GRPC_OFFSET} & taken and is_free(port) and is_free(port + _GRPC_OFFSET)
         )
-        taken |= {ports[service]}
+        taken |= {ports[service], ports[service] + _GRPC_OFFSET}
     return ports
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from pathlib import Path
 
 import boto3
@@ -12,6 +13,8 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from seedance_ops.loopback import is_free
+from seedance_ops.storage import server
 from seedance_ops.storage.server import EmbeddedStore, EmbeddedStoreError, StoreRecord
 
 
@@ -28,9 +31,9 @@ def client(record: StoreRecord, secret: str | None = None):
 
 @pytest.fixture
 def embedded(tmp_path: Path):
-    server = EmbeddedStore(tmp_path / "store")
-    yield server
-    server.down()
+    store = EmbeddedStore(tmp_path / "store")
+    yield store
+    store.down()
 
 
 def test_it_survives_kill_9_with_its_data_and_its_address(embedded: EmbeddedStore) -> None:
@@ -44,6 +47,25 @@ def test_it_survives_kill_9_with_its_data_and_its_address(embedded: EmbeddedStor
 
     assert second.endpoint_url == first.endpoint_url
     assert client(second).get_object(Bucket="kept", Key="answer")["Body"].read() == b"42"
+
+
+def test_a_port_taken_while_it_starts_costs_another_start(
+    embedded: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as stranger:
+        stranger.bind(("127.0.0.1", 0))
+        stranger.listen()
+        taken = server._free_ports()
+        taken["s3"] = stranger.getsockname()[1]
+        offered = iter([taken])
+        real = server._free_ports
+        monkeypatch.setattr(server, "_free_ports", lambda: next(offered, None) or real())
+        # Our own look comes too early to see the stranger.
+        looks = iter([True] * 8)
+        monkeypatch.setattr(server, "is_free", lambda port: next(looks, None) or is_free(port))
+        record = embedded.up()
+        assert record.ports["s3"] != taken["s3"]
+        assert client(record).list_buckets()["Buckets"] == []
 
 
 def test_a_second_up_finds_the_running_server_and_down_leaves_no_process(embedded: EmbeddedStore) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import TypeAdapter
@@ -31,7 +32,7 @@ class RunStore:
     def __init__(self, base: StorageLocation, job: str, run_id: str) -> None:
         self.location = base.child(job, run_key(run_id))
 
-    @property
+    @cached_property
     def objects(self) -> ObjectStore:
         """The run's objects as they are."""
         from seedance_ops.storage.client import ObjectStore
@@ -41,6 +42,10 @@ class RunStore:
     def training(self, variant: str, seed: int, take: int) -> StorageLocation:
         """Where one training's tables and checkpoints stand."""
         return self.location.child(training_prefix(variant, seed, take))
+
+    def training_objects(self, variant: str, seed: int, take: int) -> ObjectStore:
+        """What one training left there."""
+        return self.objects.child(training_prefix(variant, seed, take))
 
     def write(self, name: str, document: StrictModel) -> None:
         """Store a document as JSON."""

@@ -76,9 +76,7 @@ def record_of(manifest: RunManifest, intent: Intent, name: str, status: LaunchSt
 
 def write_record(run: RunStore, record: LaunchRecord, launcher: Launcher, handle: LaunchHandle) -> None:
     """Leave a submission's record, and the end of its log, beside the tables it wrote."""
-    from seedance_ops.storage.client import ObjectStore
-
-    objects = ObjectStore(run.training(record.variant, record.seed, record.take), patience_s=60.0)
+    objects = run.training_objects(record.variant, record.seed, record.take)
     objects.put(f"launches/submission-{record.submission:03d}.log", _log(launcher, handle))
     objects.put(
         f"launches/submission-{record.submission:03d}.json", record.model_dump_json(indent=2).encode()

@@ -19,7 +19,6 @@ from seedance_ops.training.metrics.tables import CHECKPOINT_WRITES, EVALUATIONS,
 _LAUNCH = re.compile(r"/take-(\d+)/launches/submission-\d+\.json$")
 _REPORTED = re.compile(r"^evaluations/submission-(\d+)/metrics\.jsonl$")
 _OF_THE_RUN = ["job", "run_id"]
-_PATIENCE_S = 60.0
 
 
 def read_run_tables(run: RunStore, manifest: RunManifest) -> RunTables:
@@ -35,12 +34,10 @@ def read_run_tables(run: RunStore, manifest: RunManifest) -> RunTables:
             continue
         *old, take = takes
         for number in old:
-            old_store = ObjectStore(
-                run.training(planned.variant, planned.seed, number), patience_s=_PATIENCE_S
-            )
+            old_store = run.training_objects(planned.variant, planned.seed, number)
             earlier += [_row(record, accelerators[planned.variant]) for record in _records(old_store)]
         place = training_prefix(planned.variant, planned.seed, take)
-        store = ObjectStore(run.training(planned.variant, planned.seed, take), patience_s=_PATIENCE_S)
+        store = run.training_objects(planned.variant, planned.seed, take)
         launches += [_row(record, accelerators[planned.variant]) for record in _records(store)]
         steps.append(read_steps(store))
         evaluations.append(read_evaluations(store))

@@ -29,8 +29,21 @@ _DELETE_BATCH = 1000
 _LONGEST_PAUSE_S = 5.0
 
 
+class _Connection:
+    """The client of a store, made on first use: making one takes a tenth of a second and more."""
+
+    def __init__(self, location: StorageLocation) -> None:
+        self._location = location
+
+    @cached_property
+    def client(self) -> S3Client:
+        return connect(self._location)
+
+
 class ObjectStore:
     """Objects below a location. Keys are relative to its prefix; the client connects on first use.
+
+    A store and its children share one client.
 
     Args:
         location: bucket, prefix and endpoint.
@@ -40,10 +53,13 @@ class ObjectStore:
     def __init__(self, location: StorageLocation, *, patience_s: float = 0.0) -> None:
         self.location = location
         self._patience_s = patience_s
+        self._connection = _Connection(location)
 
     def child(self, *parts: str) -> ObjectStore:
         """The same store, further down."""
-        return ObjectStore(self.location.child(*parts), patience_s=self._patience_s)
+        child = ObjectStore(self.location.child(*parts), patience_s=self._patience_s)
+        child._connection = self._connection
+        return child
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False) -> None:
         """Store an object; with ``if_absent``, raise ``ObjectExists`` where one stands already.
@@ -113,9 +129,9 @@ class ObjectStore:
             self.delete(key)
         return False
 
-    @cached_property
+    @property
     def _client(self) -> S3Client:
-        return connect(self.location)
+        return self._connection.client
 
     @property
     def _bucket(self) -> str:

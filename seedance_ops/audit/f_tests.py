@@ -20,7 +20,7 @@ def f_test(claim: FTest) -> Judgement:
     from seedance_ops.stats.outcomes import NotJudgeable
 
     stated = f"F {claim.f_value}, p {claim.p_value}"
-    f_value, p_value = _as_printed(claim.f_value), _as_printed(claim.p_value)
+    f_value, p_value = _rounded(claim.f_value), _rounded(claim.p_value)
     fitting = _fitting(claim, f_value, p_value, claim.groups)
     if isinstance(fitting, str):
         return Judgement(stated, "not_checkable", None, fitting)
@@ -41,7 +41,7 @@ def f_test(claim: FTest) -> Judgement:
     )
 
 
-def _elsewhere(claim: FTest, f_value: f_p.Printed, p_value: f_p.Printed) -> str:
+def _elsewhere(claim: FTest, f_value: f_p.Rounded, p_value: f_p.Rounded) -> str:
     """With how many groups the pair would be possible: what was probably computed instead."""
     for groups in _GROUPS_TRIED:
         fitting = _fitting(claim, f_value, p_value, groups)
@@ -50,7 +50,7 @@ def _elsewhere(claim: FTest, f_value: f_p.Printed, p_value: f_p.Printed) -> str:
     return ""
 
 
-def _fitting(claim: FTest, f_value: f_p.Printed, p_value: f_p.Printed, groups: int) -> tuple[int, ...] | str:
+def _fitting(claim: FTest, f_value: f_p.Rounded, p_value: f_p.Rounded, groups: int) -> tuple[int, ...] | str:
     from seedance_ops.stats.f_p import feasible_degrees_of_freedom
     from seedance_ops.stats.outcomes import NotJudgeable
 
@@ -65,8 +65,8 @@ def _extent(fitting: tuple[int, ...]) -> str:
     return f"{fitting[0]} … {fitting[-1]}" if whole else f"{fitting[0]} to {fitting[-1]}, with gaps"
 
 
-def _as_printed(text: str) -> f_p.Printed:
-    from seedance_ops.stats.f_p import Printed as FPrinted
+def _rounded(text: str) -> f_p.Rounded:
+    from seedance_ops.stats.f_p import Rounded
 
     printed = Printed.parse(text)
-    return FPrinted(float(printed.value), float(printed.step / 2))
+    return Rounded(float(printed.value), float(printed.step / 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import date as Date  # noqa: N812 - fields are called so
 from typing import Annotated, Literal
@@ -81,8 +82,6 @@ class PublishedFigures(StrictModel):
 
     def text(self, stated: str) -> str:
         """As ``printed``, as text."""
-        import re
-
         if re.match(PATTERN, stated):
             return stated
         if stated in self.figures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -43,7 +44,10 @@ def load_published_text(text: str, source: Path) -> PublishedFigures:
 def is_published_file(path: Path) -> bool:
     """Whether a file says that it holds published figures."""
     try:
-        root = parse_yaml(read_text(path), path)
+        text = read_text(path)
+        if "PublishedFigures" not in text:
+            return False  # most files, which would be parsed twice
+        root = parse_yaml(text, path)
     except JobErrors:
         return False
     data = root.plain() if root else None
@@ -51,8 +55,6 @@ def is_published_file(path: Path) -> bool:
 
 
 def _unknown_references(published: PublishedFigures) -> list[Finding]:
-    import re
-
     known = set(published.references())
     found = []
     for name, claim in published.claims.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
@@ -13,6 +15,7 @@ from seedance_ops.strict_model import StrictModel
 if TYPE_CHECKING:
     from seedance_ops.storage.client import ObjectStore
 
+_log = logging.getLogger(__name__)
 FOLDER = "_history"
 """Below the base of all jobs; no job can be called so."""
 _PATIENCE_S = 30.0
@@ -79,11 +82,11 @@ class History:
         for key in objects.list():
             try:
                 found.append(HistoryRecord.model_validate_json(objects.get(key)))
-            except ValidationError:
-                continue
+            except ValidationError as error:
+                _log.warning("%s/%s is left out: %d errors", objects.location.uri, key, error.error_count())
         return sorted(found, key=lambda record: (record.ended_at_s, record.run_id))
 
-    @property
+    @cached_property
     def _objects(self) -> ObjectStore:
         from seedance_ops.storage.client import ObjectStore
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import pandas as pd
-from great_expectations.core.metric_domain_types import MetricDomainTypes
 from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+
+from seedance_ops.quality.one_row import one_row
 
 _METRIC = "table.gate_evidence"
 
@@ -29,14 +29,8 @@ class GateEvidence(TableMetricProvider):
         metrics: dict[str, Any],  # noqa: ARG002
         runtime_configuration: dict[str, Any],  # noqa: ARG002
     ) -> dict[str, Any]:
-        frame: pd.DataFrame = execution_engine.get_compute_domain(
-            domain_kwargs=metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE
-        )[0]
-        gate, variant = metric_value_kwargs["gate"], metric_value_kwargs["variant"]
-        rows = frame[(frame["gate"] == gate) & (frame["variant"] == variant)]
-        if len(rows) != 1:
-            raise ValueError(f"gate {gate} on {variant} has {len(rows)} rows of evidence, not one")
-        row = rows.iloc[0]
+        keys = {name: metric_value_kwargs[name] for name in cls.value_keys}
+        row = one_row(execution_engine, metric_domain_kwargs, keys)
         return {
             "judgeable": bool(row["judgeable"]),
             "low": float(row["low"]),

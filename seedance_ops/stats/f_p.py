@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 
 import numpy as np
 from scipy import special
@@ -13,23 +12,11 @@ from seedance_ops.stats.outcomes import NotJudgeable
 
 
 @dataclass(frozen=True)
-class Printed:
-    """A printed figure: what was rounded to it lies within half a unit of its last digit."""
+class Rounded:
+    """A figure as printed: what was rounded to it lies within half a unit of its last digit."""
 
     value: float
     half_unit: float
-
-    @classmethod
-    def parse(cls, text: str) -> Printed | NotJudgeable:
-        """``"0.012"`` stands for [0.0115, 0.0125), ``"4.82"`` for [4.815, 4.825)."""
-        try:
-            number = Decimal(text.strip())
-        except InvalidOperation:
-            return NotJudgeable(reason=f"{text!r} is not a number")
-        exponent = number.as_tuple().exponent
-        if not isinstance(exponent, int) or not np.isfinite(float(number)):
-            return NotJudgeable(reason=f"{text!r} is not a finite number")
-        return cls(float(number), float(Decimal(5).scaleb(exponent - 1)))
 
     @property
     def low(self) -> float:
@@ -50,7 +37,7 @@ class PRange:
     highest: float
 
 
-def p_range(f: Printed, df1: float, df2: float) -> PRange | NotJudgeable:
+def p_range(f: Rounded, df1: float, df2: float) -> PRange | NotJudgeable:
     """The p values of F between the printed figure's bounds, at given degrees of freedom.
 
     ``df2`` may be infinite: then p is that of χ²(df1) ÷ df1, the smallest that any df2 gives for such an F.
@@ -63,7 +50,7 @@ def p_range(f: Printed, df1: float, df2: float) -> PRange | NotJudgeable:
 
 
 def feasible_degrees_of_freedom(
-    f: Printed, p: Printed, df1: int, df2_range: Iterable[int], tolerance: float = 0.0
+    f: Rounded, p: Rounded, df1: int, df2_range: Iterable[int], tolerance: float = 0.0
 ) -> tuple[int, ...] | NotJudgeable:
     """Those ``df2`` at which some F that is printed as ``f`` has a p that is printed as ``p``.
 

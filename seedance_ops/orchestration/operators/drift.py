@@ -16,6 +16,7 @@ FOLDER = "_drift"
 class DriftOperator(BaseOperator):
     """Write each job's drift report beside its runs, and log every change of level with its likeliest cause.
 
+    Looks where the connection says: a job with a ``storage`` of its own keeps its history there, unseen.
     Finding drift is no failure of this task: whoever wants to be told reads its result.
 
     Args:

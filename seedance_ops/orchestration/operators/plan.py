@@ -10,6 +10,7 @@ from typing import Any
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
 
+from seedance_ops.cost.catalogue import PriceCatalogue
 from seedance_ops.jobs.catalog import launcher_profile, price_catalogue
 from seedance_ops.jobs.errors import JobErrors
 from seedance_ops.jobs.identity import job_hash
@@ -45,8 +46,9 @@ class PlanOperator(StageOperator):
         """
         run = self.run_store(context)
         overrides, job = self._overridden(context["params"])
-        manifest = self._manifest(context["run_id"], job, overrides, run)
-        self._refuse_implausible_prices(manifest)
+        catalogue = price_catalogue(ProjectContext(Path(self.project)))
+        manifest = self._manifest(context["run_id"], job, overrides, run, catalogue)
+        self._refuse_implausible_prices(manifest, catalogue)
         self._refuse_over_budget(manifest)
         manifest = _write_once(run, manifest)
         self.log.info("%d trainings of job %s", len(manifest.runs), manifest.job_hash[:12])
@@ -63,7 +65,7 @@ class PlanOperator(StageOperator):
         except JobErrors as errors:
             raise AirflowFailException(errors.render()) from None  # another try would read the same
 
-    def _refuse_implausible_prices(self, manifest: RunManifest) -> None:
+    def _refuse_implausible_prices(self, manifest: RunManifest, catalogue: PriceCatalogue) -> None:
         """A price in another unit would give a verdict that nobody doubts; what is merely odd is logged."""
         from seedance_ops.cost.hardware import load_hardware
         from seedance_ops.cost.price_checks import price_sanity
@@ -72,7 +74,7 @@ class PlanOperator(StageOperator):
         if not project.hardware_file.is_file():
             return
         used = {price.key for price in manifest.prices.values()}
-        findings = price_sanity(price_catalogue(project), load_hardware(project.hardware_file))
+        findings = price_sanity(catalogue, load_hardware(project.hardware_file))
         for finding in findings:
             if finding.key in used and finding.severity == "error":
                 raise AirflowFailException(f"price {finding.key}: {finding.message}")
@@ -95,7 +97,12 @@ class PlanOperator(StageOperator):
             )
 
     def _manifest(
-        self, run_id: str, job: TrainingJob, overrides: dict[str, Any], run: RunStore
+        self,
+        run_id: str,
+        job: TrainingJob,
+        overrides: dict[str, Any],
+        run: RunStore,
+        catalogue: PriceCatalogue,
     ) -> RunManifest:
         project = ProjectContext(Path(self.project))
         variants = [job.resolve(name) for name in job.variants]
@@ -105,7 +112,6 @@ class PlanOperator(StageOperator):
             if (version := _archive(variant.workload, Path(self.project), run)) is not None
         }
         profiles = {variant.name: launcher_profile(variant.launcher, project) for variant in variants}
-        catalogue = price_catalogue(project)
         digest = "-".join(sorted({version.sha256 for version in code.values()})) or None
         return RunManifest(
             job=job,

@@ -19,17 +19,6 @@ ROOT = Path(__file__).parents[3]
 HEAVY = ("airflow", "torch", "pandas", "boto3", "pyarrow", "numpy", "scipy", "great_expectations")
 
 
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "include", tmp_path / "include")
-    (tmp_path / "examples").mkdir()
-    for name in ("char_gpt.py", "plain_command.py"):
-        (tmp_path / "examples" / name).touch()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SEEDANCE_PROJECT", raising=False)
-    return tmp_path
-
-
 def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,17 +136,6 @@ def test_two_runs_differ_in_price_stamp_and_cost(stored):
         "accepted",
     )
     assert "prices.bf16.usd_per_accelerator_hour" in invoke("diff", "tiny/run-1", "tiny/run-2").stdout
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "include", tmp_path / "include")
-    (tmp_path / "examples").mkdir()
-    for name in ("char_gpt.py", "plain_command.py"):
-        (tmp_path / "examples" / name).touch()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SEEDANCE_PROJECT", raising=False)
-    return tmp_path
 
 
 def test_two_job_files_differ_by_dotted_path_and_in_what_they_would_cost(project):

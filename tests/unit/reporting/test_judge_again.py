@@ -15,17 +15,28 @@ from seedance_ops.storage.config import StorageLocation
 from tests.unit.reporting.conftest import JOB, PRICE, manifest_of
 
 
-@pytest.fixture
-def stored(judged, monkeypatch):
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
-    with mock_aws():
+@pytest.fixture(scope="module")
+def left_behind(judged):
+    """The tables of one run in a simulated store, for all tests here: none of them writes."""
+    with pytest.MonkeyPatch.context() as patch, mock_aws():
+        sign_in(patch)
         boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="bucket")
         run = RunStore(StorageLocation(uri="s3://bucket/runs", region="us-east-1"), "tiny", "run-1")
         run.write_stamp({"job": "tiny"})
         judged.tables.write(run)
         prices = dict.fromkeys(judged.manifest.job.variants, PRICE)
         yield run, judged.manifest.model_copy(update={"prices": prices})
+
+
+@pytest.fixture
+def stored(left_behind, monkeypatch):
+    sign_in(monkeypatch)
+    return left_behind
+
+
+def sign_in(patch):
+    patch.setenv("AWS_ACCESS_KEY_ID", "id")
+    patch.setenv("AWS_SECRET_ACCESS_KEY", "key")
 
 
 def verdicts(report):

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from seedance_ops.stats import as_published
 from seedance_ops.stats.comparison import compare
 from seedance_ops.stats.equivalence import equivalence
-from seedance_ops.stats.f_p import Printed, feasible_degrees_of_freedom
+from seedance_ops.stats.f_p import Rounded, feasible_degrees_of_freedom
 from seedance_ops.stats.groups import games_howell, welch_anova
 from seedance_ops.stats.level import level, level_p_value
 from seedance_ops.stats.multiplicity import benjamini_hochberg, holm
@@ -145,4 +145,4 @@ def test_families_of_p_values_too(p_values):
 @settings(deadline=None)
 @given(st.tuples(anything, anything), st.tuples(anything, anything), st.integers(-2, 5), anything)
 def test_f_and_p_too(f, p, df1, tolerance):
-    judged(feasible_degrees_of_freedom(Printed(*f), Printed(*p), df1, [-2, 0, 1, 57, 10**6], tolerance))
+    judged(feasible_degrees_of_freedom(Rounded(*f), Rounded(*p), df1, [-2, 0, 1, 57, 10**6], tolerance))

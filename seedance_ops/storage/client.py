@@ -19,6 +19,7 @@ from seedance_ops.storage.errors import (
     StoreUnreachable,
 )
 from seedance_ops.storage.failures import FAILURES, Place, translate
+from seedance_ops.storage.traffic import Traffic, TrafficCounter
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -34,10 +35,13 @@ class _Connection:
 
     def __init__(self, location: StorageLocation) -> None:
         self._location = location
+        self.traffic = TrafficCounter()
 
     @cached_property
     def client(self) -> S3Client:
-        return connect(self._location)
+        client = connect(self._location)
+        self.traffic.watch(client)
+        return client
 
 
 class ObjectStore:
@@ -60,6 +64,10 @@ class ObjectStore:
         child = ObjectStore(self.location.child(*parts), patience_s=self._patience_s)
         child._connection = self._connection
         return child
+
+    def traffic(self) -> Traffic:
+        """What was sent so far, by this store, its children and its parent together."""
+        return self._connection.traffic.count()
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False) -> None:
         """Store an object; with ``if_absent``, raise ``ObjectExists`` where one stands already.

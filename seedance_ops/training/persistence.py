@@ -20,18 +20,21 @@ class Persistence:
 
     def __init__(self, environment: JobEnvironment, group: ProcessGroup) -> None:
         self._plan = plan = environment.plan
-        tables = None
+        tables, usage = None, None
         if plan is not None:
             # Only here, since a run without a plan should not wait for the imports.
             from seedance_ops.storage.client import ObjectStore
             from seedance_ops.training.checkpoint.checkpointer import Checkpointer
+            from seedance_ops.training.metrics.energy import energy_counter
+            from seedance_ops.training.metrics.usage import UsageMeter
             from seedance_ops.training.metrics.writing import RunTables
 
             store = ObjectStore(plan.storage, patience_s=_STORE_PATIENCE_S)
             tables = RunTables(store, plan, group.rank)
+            usage = UsageMeter(group.rank, store.traffic, energy_counter(group.device, group.local_rank))
             workspace = environment.workspace or Path(tempfile.mkdtemp(prefix="seedance-"))
             self._checkpointer = Checkpointer(store, plan, group, workspace)
-        self.log = RunLog(tables, environment.metrics_file if group.rank == 0 else None)
+        self.log = RunLog(tables, environment.metrics_file if group.rank == 0 else None, usage)
         self._saved_step = 0
 
     def resume(self, state: TrainingState) -> Restored | None:
@@ -55,7 +58,7 @@ class Persistence:
         """
         started = time.perf_counter()
         self.log.flush()
-        self.log.checkpoint_writes += self._checkpointer.save(state, position)
+        self.log.add_checkpoint(self._checkpointer.save(state, position))
         self._saved_step = position.step
         return time.perf_counter() - started
 

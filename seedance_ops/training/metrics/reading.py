@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedance_ops.storage.client import ObjectStore
-from seedance_ops.training.metrics.tables import CHECKPOINT_WRITES, EVALUATIONS, STEPS
+from seedance_ops.training.metrics.tables import CHECKPOINT_WRITES, EVALUATIONS, STEPS, USAGE
 
 View = Literal["training", "cost"]
 """``training``: each step once, as the last submission did it. ``cost``: every step that was paid for."""
@@ -35,6 +35,12 @@ def read_checkpoint_writes(store: ObjectStore) -> pa.Table:
     """Every checkpoint write below one run's location: each was paid for."""
     table = _read(store, "checkpoint_writes/", CHECKPOINT_WRITES)
     return table.sort_by([("submission", "ascending"), ("step", "ascending"), ("tier", "ascending")])
+
+
+def read_usage(store: ObjectStore) -> pa.Table:
+    """What every rank of every submission used below one run's location: all of it was paid for."""
+    table = _read(store, "usage/", USAGE)
+    return table.sort_by([("submission", "ascending"), ("rank", "ascending"), ("at_s", "ascending")])
 
 
 def _read(store: ObjectStore, prefix: str, schema: pa.Schema) -> pa.Table:

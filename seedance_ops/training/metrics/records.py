@@ -51,3 +51,16 @@ class CheckpointWriteRecord:
     bytes: int
     write_s: float
     stall_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRecord:
+    """What one rank used of one kind since its last such row; the columns of ``USAGE``."""
+
+    rank: int
+    at_s: float
+    stage: str
+    component: str
+    tier: str
+    quantity: float | None
+    method: str

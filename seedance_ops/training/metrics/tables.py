@@ -5,6 +5,7 @@ Below one training's location (``…/<job>/<run>/<variant>/seed-<n>/take-<m>``):
 ``steps/submission-001/rank-0000/part-00000.parquet``       one row per rank and optimiser step
 ``evaluations/submission-001/part-00000.parquet``           one row per evaluation and metric (rank 0)
 ``checkpoint_writes/submission-001/part-00000.parquet``     one row per committed checkpoint
+``usage/submission-001/rank-0000/part-00000.parquet``       what a rank used beside its accelerator's time
 ``launches/submission-001.json``                            a ``LaunchRecord``, written by the operator
 
 A part is never overwritten: a process that torchrun restarts within a submission continues the numbers.
@@ -73,5 +74,18 @@ CHECKPOINT_WRITES = pa.schema(
         ("bytes", pa.int64()),
         ("write_s", pa.float64()),
         ("stall_s", pa.float64()),  # how long training stood still for it
+    ]
+)
+
+USAGE = pa.schema(
+    [
+        *_IDENTITY,
+        ("rank", pa.int64()),
+        ("at_s", pa.float64()),  # Unix time
+        ("stage", pa.string()),  # "checkpoint": while one was saved; "run": at any other time
+        ("component", pa.string()),  # "requests", "egress", "energy"
+        ("tier", pa.string()),  # class of request: "put", "get", "list", "delete"; else "-"
+        ("quantity", pa.float64()),  # requests, GB (10^9 bytes) or kWh since the last such row; null: unknown
+        ("method", pa.string()),  # "counted" at the client, "nvml", "rapl", or "none"
     ]
 )

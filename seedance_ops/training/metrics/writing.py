@@ -12,14 +12,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedance_ops.storage.client import ObjectStore
-from seedance_ops.training.metrics.records import CheckpointWriteRecord, EvaluationRecord, StepRecord
-from seedance_ops.training.metrics.tables import CHECKPOINT_WRITES, EVALUATIONS, STEPS
+from seedance_ops.training.metrics.records import (
+    CheckpointWriteRecord,
+    EvaluationRecord,
+    StepRecord,
+    UsageRecord,
+)
+from seedance_ops.training.metrics.tables import CHECKPOINT_WRITES, EVALUATIONS, STEPS, USAGE
 from seedance_ops.training.plan import LaunchPlan
 
 STAMP_KEY = b"seedance.stamp"
 """Where a table's schema metadata holds the run's provenance, as JSON."""
 
-Record = StepRecord | EvaluationRecord | CheckpointWriteRecord
+Record = StepRecord | EvaluationRecord | CheckpointWriteRecord | UsageRecord
 
 
 class PartWriter:
@@ -61,3 +66,4 @@ class RunTables:
         self.steps = PartWriter(store, plan, STEPS, f"steps/{submission}/rank-{rank:04d}")
         self.evaluations = PartWriter(store, plan, EVALUATIONS, f"evaluations/{submission}")
         self.checkpoint_writes = PartWriter(store, plan, CHECKPOINT_WRITES, f"checkpoint_writes/{submission}")
+        self.usage = PartWriter(store, plan, USAGE, f"usage/{submission}/rank-{rank:04d}")

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from simulations.gates import PATHS, multi_variant_error, planned_power, type_one_error
+from simulations.judging import judged_together
 from simulations.speed import BATCH, bootstrap_seconds
 from simulations.studies import TRUTHS, Estimand, Rates, coverage
 
@@ -95,6 +96,8 @@ def errors(repetitions: Repetitions) -> Iterator[dict[str, object]]:
         yield result_of(f"type_one_error_{name}", rates, aim=0.05)
     rates = multi_variant_error(10, repetitions.gates // 2, seed=1)
     yield result_of("type_one_error_multi_variant_holm", rates, aim=0.05)
+    rates = judged_together(10, repetitions.gates // 10, seed=1)
+    yield result_of("type_one_error_judged_multi_variant", rates, aim=0.05)
 
 
 def powers(repetitions: Repetitions) -> Iterator[dict[str, object]]:

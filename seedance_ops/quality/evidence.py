@@ -17,8 +17,8 @@ from seedance_ops.quality.statistics import Statistics, values_by_seed
 from seedance_ops.stats.change import ChangeScale
 from seedance_ops.stats.comparison import compare
 from seedance_ops.stats.equivalence import NO_RATIO, Equivalence, change_of, equivalence
-from seedance_ops.stats.level import level
-from seedance_ops.stats.non_inferiority import BoundTest, non_inferiority
+from seedance_ops.stats.level import level, level_p_value
+from seedance_ops.stats.non_inferiority import BoundTest, Side, change_test, non_inferiority
 from seedance_ops.stats.outcomes import Comparison, Design, Interval, NotJudgeable
 
 _Found = tuple[Interval | NotJudgeable, Design | None, float | None]
@@ -48,6 +48,11 @@ class Evidence:
     interval: Interval | NotJudgeable
     design: Design | None = None
     p_value: float | None = None
+    """One-sided, of the gate's test alone; none where counted or not judgeable."""
+    p_adjusted: float | None = None
+    """By Holm, over the variants that the gate tests (``families.corrected``)."""
+    family: int = 1
+    """How many variants those are."""
 
 
 def gather(
@@ -119,8 +124,7 @@ class _Findings:
             return NotJudgeable(reason=reason), None, None
         ours = values_by_seed(self.runs, variant, metric.name)
         if gate.compared_to is None:
-            design: Design = "exact" if metric.nature == "counted" else "welch"
-            return level(ours, nature=metric.nature), design, None
+            return _level(limits, metric, ours)
         if gate.equivalent_within is None and gate.non_inferior_within is None:
             return self._change(gate.compared_to, limits, metric, variant)
         theirs = values_by_seed(self.runs, gate.compared_to, metric.name)
@@ -130,11 +134,30 @@ class _Findings:
         outcome = self._comparison(compared_to, metric, variant)
         if isinstance(outcome, NotJudgeable):
             return outcome, None, None
-        if limits.scale == "absolute":
-            return outcome.difference, outcome.design, None
-        if outcome.ratio is None:
+        scale: ChangeScale = "absolute" if limits.scale == "absolute" else "relative"
+        if scale == "relative" and outcome.ratio is None:
             return NotJudgeable(reason=NO_RATIO), None, None
-        return change_of(outcome.ratio), outcome.design, None
+        p_value = self._p_of_change(compared_to, limits, metric, variant, scale)
+        found = (
+            outcome.difference if outcome.ratio is None or scale == "absolute" else change_of(outcome.ratio)
+        )
+        return found, outcome.design, p_value
+
+    def _p_of_change(
+        self, compared_to: str, limits: Limits, metric: MetricDefinition, variant: str, scale: ChangeScale
+    ) -> float | None:
+        if metric.nature == "measured" and scale == "relative" and limits.bound <= -1.0:
+            return 0.0 if _side(limits) == "at_least" else 1.0  # every ratio is above 0, whatever the runs
+        test = change_test(
+            values_by_seed(self.runs, variant, metric.name),
+            values_by_seed(self.runs, compared_to, metric.name),
+            side=_side(limits),
+            bound=limits.bound,
+            scale=scale,
+            pairs_by_seed=metric.pairs_by_seed,
+            nature=metric.nature,
+        )
+        return test.p_value if isinstance(test, BoundTest) else None
 
     def _comparison(
         self, compared_to: str, metric: MetricDefinition, variant: str
@@ -164,6 +187,18 @@ class _Findings:
             if seeds != planned:
                 return f"{variant} has runs of seeds {seeds}, but {planned} were planned"
         return None
+
+
+def _side(limits: Limits) -> Side:
+    return "at_most" if limits.highest is not None else "at_least"
+
+
+def _level(limits: Limits, metric: MetricDefinition, ours: pd.Series[float]) -> _Found:
+    found = level(ours, nature=metric.nature)
+    if metric.nature == "counted":
+        return found, "exact", None
+    p_value = level_p_value(ours, side=_side(limits), bound=limits.bound)
+    return found, "welch", p_value if isinstance(p_value, float) else None
 
 
 def margin_evidence(

@@ -35,20 +35,25 @@ class GateEvidence(TableMetricProvider):
             "judgeable": bool(row["judgeable"]),
             "low": float(row["low"]),
             "high": float(row["high"]),
+            "p_adjusted": float(row["p_adjusted"]),
         }
 
 
 class ExpectGateToHold(BatchExpectation):
-    """The interval of a gate's evidence must lie within the limits; evidence that is not judgeable fails."""
+    """The interval of a gate's evidence must lie within the limits; evidence that is not judgeable fails.
+
+    With ``alpha``, the p value adjusted for the other variants of the gate must not exceed it either.
+    """
 
     gate: str
     variant: str
     lowest: float | None = None
     highest: float | None = None
     strict: bool = False
+    alpha: float | None = None
 
     metric_dependencies: ClassVar[tuple[str, ...]] = (_METRIC,)
-    success_keys: ClassVar[tuple[str, ...]] = ("gate", "variant", "lowest", "highest", "strict")
+    success_keys: ClassVar[tuple[str, ...]] = ("gate", "variant", "lowest", "highest", "strict", "alpha")
 
     def _validate(
         self,
@@ -68,4 +73,7 @@ class ExpectGateToHold(BatchExpectation):
             inside = observed["low"] > self.lowest if self.strict else observed["low"] >= self.lowest
             holds = holds and inside
             excess.append(self.lowest - observed["low"])
-        return {"success": bool(holds), "result": {"observed_value": observed, "exceeds_by": max(excess)}}
+        alone = bool(holds)
+        among_all = alone and (self.alpha is None or observed["p_adjusted"] <= self.alpha)
+        result = {"observed_value": observed, "exceeds_by": max(excess), "holds_alone": alone}
+        return {"success": bool(among_all), "result": result}

@@ -9,11 +9,12 @@ import pandas as pd
 
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.quality.evidence import Evidence, gather
+from seedance_ops.quality.families import alpha_of, corrected
 from seedance_ops.quality.missing import MissingRun
 from seedance_ops.quality.results import GateResult, GateResults, Outcome, Verdict, job_accepted
 from seedance_ops.quality.statistics import Statistics
 from seedance_ops.quality.validation import GATE_EXPECTATION, Checked, Declared, Validation, validate
-from seedance_ops.quality.wording import sentence_of
+from seedance_ops.quality.wording import number, sentence_of
 from seedance_ops.stats.outcomes import Interval, NotJudgeable
 
 __all__ = ["GateResults", "job_accepted", "judge"]
@@ -24,6 +25,7 @@ EVIDENCE = {
     "estimate": "float64",
     "low": "float64",
     "high": "float64",
+    "p_adjusted": "float64",
     "judgeable": "bool",
 }
 """Columns and types of the frame that is validated: one row per gate and variant."""
@@ -41,7 +43,7 @@ def judge(
         statistics: What ``summarise`` made of them.
         missing: The planned runs without a row: no gate that needs one of them can pass.
     """
-    evidence = gather(job, runs, statistics, missing)
+    evidence = corrected(gather(job, runs, statistics, missing))
     validation = Validation((), ())
     if evidence:
         validation = validate(frame_of(evidence), suite_of(evidence), minimum_rows=len(evidence))
@@ -69,6 +71,7 @@ def frame_of(evidence: Sequence[Evidence]) -> pd.DataFrame:
             "gate": item.gate_id,
             "variant": item.variant,
             **_ends(item.interval),
+            "p_adjusted": math.nan if item.p_adjusted is None else item.p_adjusted,
             "judgeable": isinstance(item.interval, Interval),
         }
         for item in evidence
@@ -87,6 +90,7 @@ def suite_of(evidence: Sequence[Evidence]) -> list[Declared]:
                 "lowest": item.limits.lowest,
                 "highest": item.limits.highest,
                 "strict": item.limits.strict,
+                "alpha": alpha_of(item.gate.condition) if item.family > 1 else None,
             },
             "severity": _SEVERITY[item.gate.severity],
         }
@@ -122,6 +126,8 @@ def _result(item: Evidence, answer: Checked | None, problems: Sequence[str]) -> 
         high=found.high if found else None,
         design=item.design,
         p_value=item.p_value,
+        p_adjusted=item.p_adjusted,
+        family=item.family,
         exceeds_by=exceeds_by,
         reason=reason,
     )
@@ -140,7 +146,21 @@ def _outcome(
         return "not_judgeable", item.interval.reason, None
     if answer.outcome == "pass":
         return "pass", None, None
-    return "fail", None, max(0.0, float(answer.result.get("exceeds_by", 0.0)))
+    return "fail", *_why_not(item, answer)
+
+
+def _why_not(item: Evidence, answer: Checked) -> tuple[str | None, float | None]:
+    """Of a failed gate: how far it is over the bound, or why being within it does not suffice."""
+    if not answer.result.get("holds_alone"):
+        return None, max(0.0, float(answer.result.get("exceeds_by", 0.0)))
+    alone, together = (
+        "unknown" if p_value is None else number(p_value) for p_value in (item.p_value, item.p_adjusted)
+    )
+    reason = (
+        f"holds alone (p = {alone}), but not among the {item.family} variants that the gate tests: "
+        f"Holm's adjusted p = {together}, wanted at most {alpha_of(item.gate.condition):g}"
+    )
+    return reason, None
 
 
 def _verdict(variant: str, results: Sequence[GateResult]) -> Verdict:

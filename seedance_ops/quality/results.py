@@ -38,11 +38,15 @@ class GateResult(StrictModel):
     high: float | None = None
     design: Design | None = None
     p_value: float | None = None
-    """Of the equivalence or non-inferiority test."""
+    """One-sided, of this variant's test alone; none where counted."""
+    p_adjusted: float | None = None
+    """By Holm, over the variants that the gate tests; of a family of one the p value itself."""
+    family: int = 1
+    """How many variants the gate tests together; 1 also where it counts instead of testing."""
     exceeds_by: float | None = None
     """How far the interval reaches over the bound, of a failed gate."""
     reason: str | None = None
-    """Why there is no judgement."""
+    """Why there is no judgement, or why an interval within the bound does not suffice."""
 
     @property
     def interval_is(self) -> str:

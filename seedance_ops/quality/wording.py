@@ -71,7 +71,8 @@ def sentence_of(gate: GateResult) -> str:
     """A gate that does not hold, in one sentence."""
     if gate.outcome == "fail":
         sentence = f"{gate.metric} {finding_of(gate)}, wanted {bound_of(gate)}"
-        return f"{sentence}: over by {excess_of(gate)}" if gate.exceeds_by else sentence
+        why = f"over by {excess_of(gate)}" if gate.exceeds_by else gate.reason
+        return f"{sentence}: {why}" if why else sentence
     verb = "could not be checked" if gate.outcome == "error" else "is not judgeable"
     return f"{gate.metric} {verb}: {gate.reason}"
 

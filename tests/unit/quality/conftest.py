@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,9 @@ import pytest
 
 from seedance_ops.jobs.loader import load_job_text
 from seedance_ops.jobs.training_job import TrainingJob
+
+# Last on the path: the folder holds a statistics.py of its own.
+sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 JOB = """\
 apiVersion: seedance.ops/v1

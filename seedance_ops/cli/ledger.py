@@ -31,7 +31,8 @@ def ledger(
     from seedance_ops.cli.finished_run import RunNotFound, find_run, object_store
     from seedance_ops.cost.errors import CostError
     from seedance_ops.cost.focus import Billing, focus_of, write_focus
-    from seedance_ops.cost.ledger import not_priced
+    from seedance_ops.cost.not_priced import not_priced
+    from seedance_ops.reporting.run_tables import stored_usage
     from seedance_ops.storage.errors import StorageError
     from seedance_ops.storage.server import EmbeddedStoreError
 
@@ -39,6 +40,7 @@ def ledger(
         with object_store() as base:
             found = find_run(base, run)
             frame, writes = found.store.frame("ledger"), found.store.frame("checkpoint_writes")
+            usage = stored_usage(found.store)
         if focus is not None:
             job = found.manifest.job.metadata
             billing = Billing(account_id=account, provider=provider)
@@ -48,7 +50,7 @@ def ledger(
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
     _print(frame)
-    for gone in not_priced(frame, writes):
+    for gone in not_priced(frame, writes, usage):
         tier = f" ({gone.tier})" if gone.tier != "-" else ""
         typer.echo(f"not priced: {gone.component}{tier}: {gone.reason}")
     if focus is not None:

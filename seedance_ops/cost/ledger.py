@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,25 +10,16 @@ import pandas as pd
 
 from seedance_ops.cost.catalogue import Price, PriceMissing
 from seedance_ops.cost.errors import BadQuantity, LedgerDoesNotAddUp
-from seedance_ops.cost.ledger_table import BILLED_BY_THE_HOUR, COMPONENTS, UNITS, ledger_frame, no_usage
+from seedance_ops.cost.ledger_table import BILLED_BY_THE_HOUR, BYTES_PER_GB, UNITS, ledger_frame, no_usage
 from seedance_ops.cost.quantities import finite_and_not_negative
 from seedance_ops.cost.run_cost import KEYS, billed
 from seedance_ops.cost.unit_prices import OtherPrices, StoragePrice, UnitPrice
+from seedance_ops.cost.usage import known_usage
 
-BYTES_PER_GB = 1e9
 DAYS_PER_MONTH = 365.25 / 12.0
 _S_PER_H = 3600.0
 Row = dict[str, object]
 Run = dict[Hashable, Any]
-
-
-@dataclass(frozen=True)
-class NotPriced:
-    """A component that is in no row, and why."""
-
-    component: str
-    tier: str
-    reason: str
 
 
 def ledger_of(
@@ -56,7 +46,8 @@ def ledger_of(
         checkpoint_writes: ``variant``, ``seed``, ``tier``, ``bytes``; none where nothing was written.
         prices: The accelerator's price for each variant.
         other: Prices beside the accelerator's.
-        usage: Quantities that somebody else measured, with the columns of ``USAGE``.
+        usage: What the runs recorded, with the columns of ``USAGE`` and any others; summed by run, and a
+            component of which a part is unknown is in no row.
 
     Raises:
         PriceMissing: A variant that was launched has no price.
@@ -67,8 +58,7 @@ def ledger_of(
     if unpriced := sorted(set(launches["variant"]) - prices.keys()):
         raise PriceMissing(f"no price was given for {', '.join(unpriced)}")
     other = other or OtherPrices()
-    usage = no_usage() if usage is None else usage
-    finite_and_not_negative(usage["quantity"], "usage.quantity", usage)
+    usage = no_usage() if usage is None else known_usage(usage)
     rows: list[Row] = []
     launched = {(run["variant"], run["seed"]): run for run in _described(runs, launches)}
     for (variant, _), run in launched.items():
@@ -111,34 +101,6 @@ def check_against(ledger: pd.DataFrame, costs: pd.DataFrame, tolerance_usd: floa
             f"{row['variant']} seed {row['seed']}: the ledger says {row['accelerator_usd']} USD, "
             f"usd_per_run {row['usd_per_run']}; both must come from the same launches and prices"
         )
-
-
-def not_priced(ledger: pd.DataFrame, checkpoint_writes: pd.DataFrame | None = None) -> tuple[NotPriced, ...]:
-    """Every component that the ledger lacks, so that a reader does not take absence for zero."""
-    there = set(zip(ledger["component"], ledger["tier"], strict=True))
-    components = {component for component, _ in there}
-    found = [
-        NotPriced(component, "-", _WHY_ABSENT[component])
-        for component in COMPONENTS
-        if component in _WHY_ABSENT and component not in components
-    ]
-    if checkpoint_writes is not None and not checkpoint_writes.empty:
-        written = checkpoint_writes.groupby("tier")["bytes"].sum() / BYTES_PER_GB
-        lacking = [tier for tier in written.index if ("storage", tier) not in there]
-        found = [gone for gone in found if gone.component != "storage"] + [
-            NotPriced("storage", str(tier), f"{written[tier]:.3g} GB were written; no price was given")
-            for tier in lacking
-        ]
-    return tuple(found)
-
-
-_WHY_ABSENT = {
-    "host": "no price of a node's hour was given; right where the accelerator's price includes the host",
-    "storage": "no checkpoint was written, or no price of a GB·month was given",
-    "requests": "not counted, or no price per 1,000 requests was given",
-    "egress": "not measured, or no price per GB was given",
-    "energy": "not measured, or no tariff was given; right where the accelerator's price includes power",
-}
 
 
 def _described(runs: pd.DataFrame, launches: pd.DataFrame) -> list[Run]:
@@ -238,7 +200,8 @@ def _usage_rows(usage: pd.DataFrame, other: OtherPrices) -> Iterator[Row]:
 def _price_of_usage(component: str, tier: str, other: OtherPrices) -> tuple[UnitPrice | None, float]:
     match component:
         case "requests":
-            return other.requests_usd_per_1000.get(tier), 1000.0
+            by_class: Mapping[str, UnitPrice] = {**other.requests_usd_per_1000}
+            return by_class.get(tier), 1000.0
         case "egress":
             return other.egress_usd_per_gb, 1.0
         case "energy":

@@ -31,6 +31,7 @@ LEDGER = {
 - ``started_at_s``, ``ended_at_s``: Unix time of the run's first start and last end; NaN where unknown.
 """
 
+BYTES_PER_GB = 1e9
 COMPONENTS = ("accelerator_time", "idle", "queue", "host", "storage", "requests", "egress", "energy")
 BILLED_BY_THE_HOUR = ("accelerator_time", "idle")
 """What ``usd_per_run`` is made of; the other components come on top of it."""
@@ -43,7 +44,7 @@ USAGE = {
     "tier": "str",
     "quantity": "float64",
 }
-"""Quantities that somebody else measured: ``requests`` (count), ``egress`` (GB), ``energy`` (kWh)."""
+"""What runs recorded: ``requests`` (count, by class), ``egress`` (GB), ``energy`` (kWh); missing: unknown."""
 
 UNITS = {
     "accelerator_time": "accelerator·h",

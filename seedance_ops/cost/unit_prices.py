@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from seedance_ops.storage.traffic import RequestClass
 from seedance_ops.strict_model import StrictModel
 
 PriceSource = Literal["catalogue", "user"]
@@ -40,9 +41,9 @@ class OtherPrices(StrictModel):
     """Only where the host is billed apart from its accelerators."""
     storage_usd_per_gb_month: dict[str, StoragePrice] = Field(default={})
     """By tier, as ``checkpoint_writes.tier`` has it: ``object``, ``local``."""
-    requests_usd_per_1000: dict[str, UnitPrice] = Field(default={})
-    """By class of request: ``put``, ``get``."""
+    requests_usd_per_1000: dict[RequestClass, UnitPrice] = Field(default={})
+    """By class: ``put`` (also parts of uploads), ``get`` (also look-ups), ``list``, ``delete``."""
     egress_usd_per_gb: UnitPrice | None = None
-    """Network traffic that leaves the provider or the zone."""
+    """Bytes sent to the object store; leave it out within a region, where they are usually free."""
     energy_usd_per_kwh: UnitPrice | None = None
     """Only where power is not part of the accelerator's price (own hardware)."""

@@ -79,6 +79,13 @@ _BUILT_IN = (
     _measured(
         "run_s", "s", "lower", "the launcher's run time, start to end, over all submissions", "launcher"
     ),
+    _measured(
+        "energy_kwh",
+        "kWh",
+        "lower",
+        "of the GPUs, else of the nodes' processors; sum over ranks and all submissions",
+    ),
+    _measured("kwh_per_sample", "kWh", "lower", "energy_kwh ÷ samples of all ranks"),
 )
 
 BUILT_IN_METRICS: dict[str, MetricDefinition] = {metric.name: metric for metric in _BUILT_IN}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from seedance_ops.cost.ledger import not_priced
+from seedance_ops.cost.not_priced import not_priced
 from seedance_ops.cost.ratio import UnitCost, UnitCostUnknown
 from seedance_ops.cost.run_cost import KEYS
 from seedance_ops.cost.unit_costs import unit_costs
@@ -17,6 +17,9 @@ _LABELS = {
     ("checkpoint", "accelerator_time"): "standing still for checkpoints",
     ("overhead", "idle"): "start-up, evaluation, waiting",
     ("run", "accelerator_time"): "accelerators, not split",
+    ("checkpoint", "requests"): "requests while saving",
+    ("checkpoint", "egress"): "egress while saving",
+    ("checkpoint", "energy"): "energy while saving",
 }
 
 
@@ -58,6 +61,7 @@ def bill_of(
     runs: pd.DataFrame,
     costs: pd.DataFrame,
     checkpoint_writes: pd.DataFrame,
+    usage: pd.DataFrame | None = None,
 ) -> Bill | None:
     """The bill of the completed runs; none where no run was completed.
 
@@ -67,13 +71,14 @@ def bill_of(
         runs: The run table: completed runs alone.
         costs: What ``price_runs`` says of them.
         checkpoint_writes: What was written, so that storage without a price is named.
+        usage: What was used beside accelerator time, for the same reason.
     """
     if runs.empty:
         return None
     completed = ledger.merge(runs[KEYS], on=KEYS, how="inner")
     of_variant = runs["variant"].value_counts()
     counts = {name: int(of_variant[name]) for name in variants if name in of_variant}
-    found = unit_costs(runs, costs)
+    found = unit_costs(runs, costs, energy=runs if "energy_kwh" in runs else None)
     sums = completed.groupby(["stage", "component", "tier", "variant"], sort=False)["cost_usd"].sum()
     lines = tuple(
         BillLine(
@@ -96,7 +101,7 @@ def bill_of(
         unit_costs={name: found[name] for name in counts},
         not_priced=tuple(
             Unpriced(component=gone.component, tier=gone.tier, reason=gone.reason)
-            for gone in not_priced(ledger, checkpoint_writes)
+            for gone in not_priced(ledger, checkpoint_writes, usage)
         ),
     )
 

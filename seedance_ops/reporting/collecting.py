@@ -13,8 +13,13 @@ from seedance_ops.launchers.record import LaunchRecord
 from seedance_ops.reporting.reported_metrics import reported_evaluations
 from seedance_ops.reporting.run_tables import LAUNCHES, RunTables, frame_of
 from seedance_ops.storage.client import ObjectStore
-from seedance_ops.training.metrics.reading import read_checkpoint_writes, read_evaluations, read_steps
-from seedance_ops.training.metrics.tables import CHECKPOINT_WRITES, EVALUATIONS, STEPS
+from seedance_ops.training.metrics.reading import (
+    read_checkpoint_writes,
+    read_evaluations,
+    read_steps,
+    read_usage,
+)
+from seedance_ops.training.metrics.tables import CHECKPOINT_WRITES, EVALUATIONS, STEPS, USAGE
 
 _LAUNCH = re.compile(r"/take-(\d+)/launches/submission-\d+\.json$")
 _REPORTED = re.compile(r"^evaluations/submission-(\d+)/metrics\.jsonl$")
@@ -24,6 +29,7 @@ _OF_THE_RUN = ["job", "run_id"]
 def read_run_tables(run: RunStore, manifest: RunManifest) -> RunTables:
     """The tables of every planned training, of its newest take; of earlier takes the launches alone."""
     steps, evaluations, writes = [STEPS.empty_table()], [EVALUATIONS.empty_table()], []
+    usage = [USAGE.empty_table()]
     launches: list[dict[str, object]] = []
     earlier: list[dict[str, object]] = []
     problems: list[str] = []
@@ -42,6 +48,7 @@ def read_run_tables(run: RunStore, manifest: RunManifest) -> RunTables:
         steps.append(read_steps(store))
         evaluations.append(read_evaluations(store))
         writes.append(read_checkpoint_writes(store))
+        usage.append(read_usage(store))
         reported, troubles = _reported(store, planned)
         evaluations.append(reported)
         problems += [f"{place}/{trouble}" for trouble in troubles]
@@ -53,6 +60,7 @@ def read_run_tables(run: RunStore, manifest: RunManifest) -> RunTables:
         .to_pandas(),
         launches=frame_of(launches, LAUNCHES),
         earlier_launches=frame_of(earlier, LAUNCHES),
+        usage=pa.concat_tables(usage).drop_columns(_OF_THE_RUN).to_pandas(),
         problems=tuple(problems),
     )
 

@@ -57,7 +57,12 @@ def judge_again(
     statistics = summarise(manifest.job, runs)
     gates = judge(manifest.job, runs, statistics, table.missing)
     ledger = ledger_of(
-        table.frame, tables.launches, tables.checkpoint_writes, manifest.prices, other=manifest.job.prices
+        table.frame,
+        tables.launches,
+        tables.checkpoint_writes,
+        manifest.prices,
+        other=manifest.job.prices,
+        usage=tables.usage,
     )
     return build_report(manifest, run.stamp(), tables, table, costs, statistics, gates, ledger=ledger)
 

@@ -74,7 +74,12 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         bill=None
         if ledger is None
         else bill_of(
-            job.variants, ledger, runs=table.frame, costs=costs, checkpoint_writes=tables.checkpoint_writes
+            job.variants,
+            ledger,
+            runs=table.frame,
+            costs=costs,
+            checkpoint_writes=tables.checkpoint_writes,
+            usage=tables.usage,
         ),
         curves=curves_of(tables, quality.metric if quality else None),
         differences=_differences(job),

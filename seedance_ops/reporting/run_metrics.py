@@ -59,6 +59,13 @@ def checkpoint_metrics(writes: pd.DataFrame) -> Metrics:
     return {"checkpoint_write_cv": float(throughput.std(ddof=1) / throughput.mean())}
 
 
+def energy_metrics(usage: pd.DataFrame, samples: float) -> Metrics:
+    """Energy of all ranks and submissions; NaN where none was measured, or a part is unknown."""
+    measured = usage.loc[usage["component"] == "energy", "quantity"]
+    kwh = float(measured.sum(skipna=False)) if len(measured) else math.nan
+    return {"energy_kwh": kwh, "kwh_per_sample": kwh / samples if samples > 0 else math.nan}
+
+
 def launch_metrics(launches: pd.DataFrame) -> Metrics:
     """What the launcher itself saw; it is all there is of a program with ``runtime: none``."""
     newest = launches.iloc[-1]

@@ -16,6 +16,7 @@ from seedance_ops.jobs.variants import ResolvedVariant
 from seedance_ops.quality.missing import MissingRun
 from seedance_ops.reporting.run_metrics import (
     checkpoint_metrics,
+    energy_metrics,
     launch_metrics,
     session_metrics,
     workload_metrics,
@@ -80,6 +81,7 @@ class _Records:
         self._evaluations = _Parts(tables.evaluations)
         self._checkpoint_writes = _Parts(tables.checkpoint_writes)
         self._launches = _Parts(tables.launches)
+        self._usage = _Parts(tables.usage)
 
     def of(self, planned: PlannedRun) -> RunTables:
         """One training's records; its launches in the order of submission."""
@@ -88,6 +90,7 @@ class _Records:
             evaluations=self._evaluations.of(planned),
             checkpoint_writes=self._checkpoint_writes.of(planned),
             launches=self._launches.of(planned).sort_values("submission"),
+            usage=self._usage.of(planned),
         )
 
 
@@ -110,6 +113,7 @@ def _row(planned: PlannedRun, records: RunTables, variant: ResolvedVariant) -> d
     method = ""
     if workload.runtime == "session":
         metrics |= session_metrics(records.steps) | checkpoint_metrics(records.checkpoint_writes)
+        metrics |= energy_metrics(records.usage, metrics["samples"])
         method = ", ".join(sorted(records.steps["flops_method"].dropna().unique()))
     return {
         "variant": planned.variant,

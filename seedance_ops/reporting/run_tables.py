@@ -9,6 +9,7 @@ import pandas as pd
 
 from seedance_ops.jobs.manifest import RESERVED
 from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.storage.errors import ObjectMissing
 from seedance_ops.strict_model import StrictModel
 
 LAUNCHES = {
@@ -33,6 +34,20 @@ LAUNCHES = {
 }
 """Columns and types of ``launches`` and ``earlier_launches``: one row per submission."""
 
+USAGE = {
+    "variant": "str",
+    "seed": "int64",
+    "submission": "int64",
+    "rank": "int64",
+    "at_s": "float64",
+    "stage": "str",
+    "component": "str",
+    "tier": "str",
+    "quantity": "float64",
+    "method": "str",
+}
+"""Columns and types of ``usage``: what ``training.metrics.tables.USAGE`` has, and what the ledger prices."""
+
 CURVE_COLUMNS = ("variant", "seed", "step", "samples", "train_loss")
 """Of ``steps``: what a report reads."""
 _PROBLEMS = "table_problems.json"
@@ -46,8 +61,9 @@ class _Problems(StrictModel):
 class RunTables:
     """What a run's trainings recorded, the newest take of each.
 
-    ``steps``, ``evaluations`` and ``checkpoint_writes`` have the columns of ``training.metrics.tables``
-    without ``job`` and ``run_id``; ``launches`` and ``earlier_launches`` those of ``LAUNCHES``.
+    ``steps``, ``evaluations``, ``checkpoint_writes`` and ``usage`` have the columns of
+    ``training.metrics.tables`` without ``job`` and ``run_id``; ``launches`` and ``earlier_launches`` those of
+    ``LAUNCHES``.
     """
 
     steps: pd.DataFrame
@@ -56,6 +72,8 @@ class RunTables:
     launches: pd.DataFrame
     earlier_launches: pd.DataFrame = field(default_factory=lambda: frame_of([], LAUNCHES))
     """Of the takes before the newest: nothing rests on them but what the study cost."""
+    usage: pd.DataFrame = field(default_factory=lambda: frame_of([], USAGE))
+    """Requests, bytes sent and energy; of a run of a version that recorded none, empty."""
     problems: tuple[str, ...] = ()
     """What could not be read, and where it stands."""
 
@@ -66,6 +84,7 @@ class RunTables:
         run.write_frame("checkpoint_writes", self.checkpoint_writes)
         run.write_frame("launches", self.launches)
         run.write_frame("earlier_launches", self.earlier_launches)
+        run.write_frame("usage", self.usage)
         run.write(_PROBLEMS, _Problems(problems=self.problems))
 
     @classmethod
@@ -83,8 +102,17 @@ class RunTables:
             checkpoint_writes=run.frame("checkpoint_writes"),
             launches=run.frame("launches"),
             earlier_launches=run.frame("earlier_launches"),
+            usage=stored_usage(run),
             problems=run.read(_PROBLEMS, _Problems).problems,
         )
+
+
+def stored_usage(run: RunStore) -> pd.DataFrame:
+    """What the run used beside its accelerators' time; none of a run that an older version collected."""
+    try:
+        return run.frame("usage")
+    except ObjectMissing:
+        return frame_of([], USAGE)
 
 
 def curve_columns(parquet: bytes) -> pd.DataFrame:

@@ -19,6 +19,7 @@ _TITLES = {
     "communication_wait_s": "Waiting in communication",
     "bytes_on_wire": "Bytes on wire",
     "usd_per_run": "USD per run",
+    "energy_kwh": "Energy",
 }
 _HEADLINE = {"usd_to_target_quality": "USD to target quality"}
 """Before all others where the job names a target: what quality costs is what it asks."""
@@ -32,6 +33,7 @@ _FOREST = (
     "all_reduce_ms",
     "bytes_on_wire",
     "checkpoint_write_cv",
+    "energy_kwh",
     "utilisation_mean",
     "utilisation_variance",
 )

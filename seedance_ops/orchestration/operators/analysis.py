@@ -52,13 +52,14 @@ class CostOperator(StageOperator):
         from seedance_ops.cost.ledger import check_against, ledger_of
         from seedance_ops.cost.price_checks import age_findings
         from seedance_ops.cost.run_cost import price_runs
+        from seedance_ops.reporting.run_tables import stored_usage
 
         run = self.run_store(context)
         manifest = run.manifest()
         runs, launches, terms = run.frame("runs"), run.frame("launches"), manifest.job.prices
         costs = price_runs(runs, launches, manifest.prices)
         writes = run.frame("checkpoint_writes")
-        ledger = ledger_of(runs, launches, writes, manifest.prices, other=terms)
+        ledger = ledger_of(runs, launches, writes, manifest.prices, other=terms, usage=stored_usage(run))
         check_against(ledger, costs)
         run.write_frame("costs", costs)
         run.write_frame("ledger", ledger)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from seedance_ops.cost.catalogue import Price, PriceMissing
 from seedance_ops.cost.errors import BadQuantity, LedgerDoesNotAddUp
-from seedance_ops.cost.ledger import check_against, ledger_of, not_priced, run_totals
+from seedance_ops.cost.ledger import check_against, ledger_of, run_totals
 from seedance_ops.cost.ledger_table import LEDGER
+from seedance_ops.cost.not_priced import not_priced
 from seedance_ops.cost.rounding import rounded_within
 from seedance_ops.cost.run_cost import price_runs
 from seedance_ops.cost.unit_prices import OtherPrices, StoragePrice, UnitPrice

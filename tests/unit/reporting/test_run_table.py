@@ -11,6 +11,7 @@ import pytest
 from seedance_ops.jobs.metrics import metrics_of
 from seedance_ops.reporting.run_metrics import checkpoint_metrics, session_metrics, workload_metrics
 from seedance_ops.reporting.run_table import assemble, columns_of
+from seedance_ops.reporting.run_tables import USAGE, frame_of
 from seedance_ops.training.config import QualityConfig
 
 STEP_S = 0.5
@@ -57,6 +58,22 @@ def test_metrics_follow_their_definitions(manifest, tables):
     assert np.isnan(row["gpu_utilisation_mean"])
     assert row["checkpoint_write_cv"] == pytest.approx(np.std([4000, 2000], ddof=1) / 3000)
     assert row["target_elapsed_s"] == pytest.approx(3.0)
+
+
+def energy_of(tables, *quantities):
+    """Rows of one run's ranks, and a request that is no energy."""
+    rows = [("energy", quantity) for quantity in quantities] + [("requests", 5.0)]
+    base = {"variant": "bf16", "seed": 0, "submission": 1, "rank": 0, "at_s": 0.0, "stage": "run"}
+    made = [base | {"component": name, "tier": "-", "quantity": value, "method": "x"} for name, value in rows]
+    return replace(tables, usage=frame_of(made, USAGE))
+
+
+@pytest.mark.parametrize(("quantities", "kwh"), [((0.3, 0.6), 0.9), ((0.3, None), np.nan), ((), np.nan)])
+def test_energy_is_summed_over_ranks_and_unknown_where_a_part_is(quantities, kwh, manifest, tables):
+    frame = assemble(manifest, energy_of(tables, *quantities)).frame.set_index(["variant", "seed"])
+    assert frame.loc[("bf16", 0), "energy_kwh"] == pytest.approx(kwh, nan_ok=True)
+    assert frame.loc[("bf16", 0), "kwh_per_sample"] == pytest.approx(kwh / 24, nan_ok=True)
+    assert np.isnan(frame.loc[("bf16", 1), "energy_kwh"])
 
 
 def test_a_rank_without_flops_leaves_the_runs_flops_unknown(tables):

@@ -200,7 +200,7 @@ def _usage_rows(usage: pd.DataFrame, other: OtherPrices) -> Iterator[Row]:
 def _price_of_usage(component: str, tier: str, other: OtherPrices) -> tuple[UnitPrice | None, float]:
     match component:
         case "requests":
-            by_class: Mapping[str, UnitPrice] = {**other.requests_usd_per_1000}
+            by_class = {str(name): price for name, price in other.requests_usd_per_1000.items()}
             return by_class.get(tier), 1000.0
         case "egress":
             return other.egress_usd_per_gb, 1.0

@@ -33,6 +33,7 @@ STAGES = (
     "report",
     "verdict",
 )
+_WITH_PHASES = {"train": ("screen", "select", "train")}
 AUDIT_STAGES = ("plan", "recompute", "quality_gate", "report", "verdict")
 _MARKS = {"success": ("✓", "green"), "failed": ("✗", "red"), "upstream_failed": ("✗", "red")}
 _ACTIVE = {"running", "deferred", "queued", "scheduled", "up_for_retry"}
@@ -51,8 +52,9 @@ class RunView:
 
     def __init__(self, job: Job, run_id: str, logs: Path) -> None:
         self._job = job
-        self._stages_shown = STAGES if isinstance(job, TrainingJob) else AUDIT_STAGES
+        self._stages_shown = _stages_of(job)
         self._planned = plan_runs(job, run_id) if isinstance(job, TrainingJob) else ()
+        self._in_order = not (isinstance(job, TrainingJob) and job.phases)
         self._began_s = time.monotonic()
         self._said: set[str] = set()
         self._run_id = run_id
@@ -126,15 +128,29 @@ class RunView:
         return rows
 
     def _training_states(self, now: Snapshot) -> dict[tuple[str, int], str]:
-        by_index = dict(enumerate(self._planned))
+        """By the label that Airflow gives a task once it runs, else by its place in the plan.
+
+        After a screening the places are not known here.
+        """
+        by_index = dict(enumerate(self._planned)) if self._in_order else {}
+        by_label = {f"{planned.variant} seed {planned.seed}": planned for planned in self._planned}
         return {
             (planned.variant, planned.seed): task["state"] or "none"
             for task in now.tasks
-            if task["task_id"] == "train" and (planned := by_index.get(task["map_index"]))
+            if task["task_id"] == "train"
+            and (
+                planned := by_label.get(task.get("rendered_map_index") or "")
+                or by_index.get(task["map_index"])
+            )
         }
 
     def _seconds_left(self, now: Snapshot) -> float | None:
-        """From the pace of the trainings that have ended, set-up between them included."""
+        """From the pace of the trainings that have ended, set-up between them included.
+
+        Not known where a screening decides how many there will be.
+        """
+        if not self._in_order:
+            return None
         ended = [task for task in now.tasks if task["task_id"] == "train" and task["state"] == "success"]
         times = sorted(datetime.fromisoformat(task["end_date"]).timestamp() for task in ended)
         gaps = [later - earlier for earlier, later in pairwise(times)]
@@ -144,6 +160,14 @@ class RunView:
         open_runs = sum(_is_open(planned, states) for planned in self._planned)
         since = time.time() - times[-1]
         return max(0.0, open_runs * statistics.median(gaps) - since)
+
+
+def _stages_of(job: Job) -> tuple[str, ...]:
+    if not isinstance(job, TrainingJob):
+        return AUDIT_STAGES
+    if not job.phases:
+        return STAGES
+    return tuple(shown for stage in STAGES for shown in _WITH_PHASES.get(stage, (stage,)))
 
 
 def _is_open(planned: PlannedRun, states: dict[tuple[str, int], str]) -> bool:

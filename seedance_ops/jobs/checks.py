@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from seedance_ops.jobs.check_gates import gate_findings, gate_warnings
 from seedance_ops.jobs.check_launcher import launcher_findings
 from seedance_ops.jobs.check_params import param_findings
+from seedance_ops.jobs.check_phases import phase_findings, phase_warnings
 from seedance_ops.jobs.check_program import program_findings
 from seedance_ops.jobs.check_schedule import schedule_findings
 from seedance_ops.jobs.check_secrets import reserved_variable_findings
@@ -27,6 +28,7 @@ def check(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
     return [
         *schedule_findings(job.schedule),
         *_repeat_findings(job),
+        *phase_findings(job),
         *_treatment_findings(job, project),
         *variant_findings(job),
         *_findings_within_variants(job, project),
@@ -37,7 +39,13 @@ def check(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
 
 def warn(job: TrainingJob) -> list[Finding]:
     """What a person should know about a valid job."""
-    return [*_repeat_warnings(job), *_workload_warnings(job), *variant_warnings(job), *gate_warnings(job)]
+    return [
+        *_repeat_warnings(job),
+        *phase_warnings(job),
+        *_workload_warnings(job),
+        *variant_warnings(job),
+        *gate_warnings(job),
+    ]
 
 
 def _treatment_findings(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 
+from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.training_job import TrainingJob
 
 _LONGEST_NAME = 63
@@ -18,8 +19,21 @@ def job_hash(job: TrainingJob, code_sha256: str | None) -> str:
         "job": job.model_dump(mode="json", by_alias=True),
         "code_sha256": code_sha256,
     }
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+    return _sha256(content)
+
+
+def treatment_hash(manifest: RunManifest, variant: str) -> str:
+    """SHA-256 over what decides what one variant trains: its settings, its code, its launcher.
+
+    Two runs whose hashes agree have trained the same thing, whatever else their jobs say.
+    """
+    code = manifest.code.get(variant)
+    content = {
+        "variant": manifest.job.resolve(variant).model_dump(mode="json", by_alias=True, exclude={"name"}),
+        "code_sha256": code.sha256 if code else None,
+        "launcher": manifest.profiles[variant].model_dump(mode="json"),
+    }
+    return _sha256(content)
 
 
 def launch_name(*, dag: str, run_id: str, variant: str, seed: int, spec_hash: str, submission: int) -> str:
@@ -34,3 +48,8 @@ def launch_name(*, dag: str, run_id: str, variant: str, seed: int, spec_hash: st
     head = re.sub(r"[^a-z0-9]+", "-", f"{dag}-{variant}".lower()).strip("-")
     head = head if head[:1].isalpha() else f"j-{head}"
     return f"{head[: _LONGEST_NAME - 1 - len(tail)].strip('-')}-{tail}"
+
+
+def _sha256(content: object) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 from pydantic import Field
 
 from seedance_ops.cost.catalogue import Price
 from seedance_ops.jobs.profiles import LauncherProfile
+from seedance_ops.jobs.reuse import ReusedRuns
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.strict_model import StrictModel
+from seedance_ops.training.config import StopCondition
 
 RESERVED = "_run"
 """Folder for what belongs to the run as a whole; no variant can be called so."""
@@ -46,6 +49,11 @@ class RunManifest(StrictModel):
     run_id: str
     """Airflow's."""
     runs: tuple[PlannedRun, ...]
+    """Of the confirming phase, where the job has phases."""
+    screening_runs: tuple[PlannedRun, ...] = ()
+    """Of the screening phase."""
+    reused: dict[str, ReusedRuns] = {}
+    """By variant: its runs are those of an earlier run of the job, and are not launched again."""
     profiles: dict[str, LauncherProfile]
     """Launcher profile by variant, as it stood when the run was planned."""
     prices: dict[str, Price] = {}
@@ -58,6 +66,42 @@ class RunManifest(StrictModel):
     """What the job's file says at those paths; empty where it is not known."""
     planned_at_s: float
 
+    @property
+    def to_train(self) -> tuple[PlannedRun, ...]:
+        """The runs that are launched."""
+        return tuple(run for run in self.runs if run.variant not in self.reused)
+
+    def screening(self) -> RunManifest:
+        """The screening phase as a run of its own: every variant, few samples."""
+        phases = self.job.phases
+        if phases is None:
+            raise ValueError(f"job {self.job.metadata.name} has no phases")
+        stop = StopCondition(samples=phases.screen.samples)
+        workload = self.job.workload.model_copy(update={"stop": stop})
+        job = self.job.model_copy(update={"workload": workload})
+        return self.model_copy(update={"job": job, "runs": self.screening_runs, "reused": {}})
+
+    def confirming(self, variants: Collection[str]) -> RunManifest:
+        """The confirming phase: only the runs of the variants that go on."""
+        runs = tuple(run for run in self.runs if run.variant in variants)
+        return self.model_copy(update={"job": self.job.only(variants), "runs": runs})
+
+    def phase_of(self, variant: str, seed: int) -> RunManifest:
+        """The manifest of the phase in which one training runs."""
+        screened = any((run.variant, run.seed) == (variant, seed) for run in self.screening_runs)
+        return self.screening() if screened else self
+
+
+def plan_screening(job: TrainingJob, run_id: str) -> tuple[PlannedRun, ...]:
+    """Every variant under every seed of the screening; none where the job has no phases.
+
+    Its seeds follow the confirming ones, so that what is confirmed is confirmed on fresh seeds.
+    """
+    if job.phases is None:
+        return ()
+    first = job.repeats.seeds
+    return _interleaved(job, f"{run_id} screening", range(first, first + job.phases.screen.seeds))
+
 
 def plan_runs(job: TrainingJob, run_id: str) -> tuple[PlannedRun, ...]:
     """Every variant under every seed.
@@ -66,9 +110,14 @@ def plan_runs(job: TrainingJob, run_id: str) -> tuple[PlannedRun, ...]:
     drifts during the run drifts for all of them; the order follows from the run id alone, and so survives
     retries and cleared tasks.
     """
-    generator = random.Random(hashlib.sha256(run_id.encode()).digest())  # noqa: S311 - an order, not a secret
+    return _interleaved(job, run_id, job.repeats.seed_values)
+
+
+def _interleaved(job: TrainingJob, drawn_from: str, seeds: Iterable[int]) -> tuple[PlannedRun, ...]:
+    digest = hashlib.sha256(drawn_from.encode()).digest()
+    generator = random.Random(digest)  # noqa: S311 - an order, not a secret
     pairs: list[tuple[str, int]] = []
-    for seed in job.repeats.seed_values:
+    for seed in seeds:
         block = [(variant, seed) for variant in job.variants]
         if job.repeats.order == "randomised":
             generator.shuffle(block)

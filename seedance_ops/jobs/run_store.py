@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import TypeAdapter
 
 from seedance_ops.jobs.manifest import RESERVED, RunManifest, run_key, training_prefix
+from seedance_ops.jobs.screening import Screening
 from seedance_ops.storage.config import StorageLocation
 from seedance_ops.strict_model import StrictModel
 
@@ -30,6 +31,7 @@ class RunStore:
     """
 
     def __init__(self, base: StorageLocation, job: str, run_id: str) -> None:
+        self._base, self._job = base, job
         self.location = base.child(job, run_key(run_id))
 
     @cached_property
@@ -38,6 +40,10 @@ class RunStore:
         from seedance_ops.storage.client import ObjectStore
 
         return ObjectStore(self.location, patience_s=_PATIENCE_S)
+
+    def of(self, run_id: str) -> RunStore:
+        """Another run of the same job."""
+        return RunStore(self._base, self._job, run_id)
 
     def training(self, variant: str, seed: int, take: int) -> StorageLocation:
         """Where one training's tables and checkpoints stand."""
@@ -59,9 +65,24 @@ class RunStore:
         """Delete documents, texts or tables; one that is not there is no error."""
         self.objects.delete(*(f"{RESERVED}/{name}" for name in names))
 
-    def manifest(self) -> RunManifest:
-        """What ``plan`` wrote."""
+    def planned(self) -> RunManifest:
+        """What ``plan`` wrote: every variant, both phases."""
         return self.read("manifest.json", RunManifest)
+
+    def manifest(self) -> RunManifest:
+        """What is judged: what ``plan`` wrote, without the variants that a screening has stopped."""
+        planned = self.planned()
+        screening = self.screening() if planned.job.phases else None
+        return planned.confirming(screening.confirmed) if screening else planned
+
+    def screening(self) -> Screening | None:
+        """What the screening found; none where the job has no phases, or before it has ended."""
+        from seedance_ops.storage.errors import ObjectMissing
+
+        try:
+            return self.read("screening.json", Screening)
+        except ObjectMissing:
+            return None
 
     def write_stamp(self, stamp: dict[str, str]) -> None:
         """Store the provenance that every table and the report carry."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from seedance_ops.jobs.dotted import set_value
 from seedance_ops.jobs.economy import Budget, Economics, PriceTerms
@@ -13,6 +14,7 @@ from seedance_ops.jobs.execution import Limits, Repeats
 from seedance_ops.jobs.gates import Gate
 from seedance_ops.jobs.metadata import Metadata, Schedule
 from seedance_ops.jobs.names import Name
+from seedance_ops.jobs.phases import Phases
 from seedance_ops.jobs.plain import from_plain
 from seedance_ops.jobs.variants import OVERRIDABLE, ResolvedVariant, Treatment, Variant
 from seedance_ops.storage.config import StorageLocation
@@ -33,6 +35,8 @@ class TrainingJob(Treatment):
     """What is tried, by name, in the order of the report; ``{}`` is the workload as it stands."""
     repeats: Repeats = Repeats()
     """How often each variant runs."""
+    phases: Phases | None = None
+    """A cheap screening of all variants before the confirming runs of few; absent: every variant in full."""
     budget: Budget = Budget()
     """What finding out may cost."""
     prices: PriceTerms = PriceTerms()
@@ -52,10 +56,23 @@ class TrainingJob(Treatment):
     limits: Limits = Limits()
     """Deadlines and retries of each launch."""
 
+    @model_validator(mode="after")
+    def _seeds_of_the_confirming_phase(self) -> TrainingJob:
+        """``phases.confirm.seeds`` is the number of repeats; what contradicts it, ``check_phases`` finds."""
+        if self.phases is None or "seeds" in self.repeats.model_fields_set:
+            return self
+        repeats = self.repeats.model_copy(update={"seeds": self.phases.confirm.seeds})
+        return self.model_copy(update={"repeats": repeats})
+
     @property
     def baseline(self) -> str:
         """The variant others are described against: ``baseline``, else the first."""
         return "baseline" if "baseline" in self.variants else next(iter(self.variants))
+
+    def only(self, variants: Collection[str]) -> TrainingJob:
+        """The same job with these of its variants, in its own order."""
+        kept = {name: variant for name, variant in self.variants.items() if name in variants}
+        return self.model_copy(update={"variants": kept})
 
     def resolve(self, variant: str) -> ResolvedVariant:
         """One variant with its overrides applied, and the direction of its best checkpoints filled in.

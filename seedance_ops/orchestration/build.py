@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, AssetAlias, CronTriggerTimetable, Param, TriggerRule, get_parsing_context
+from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from seedance_ops.jobs.audit_job import AuditJob
 from seedance_ops.jobs.catalog import launcher_profile
@@ -27,11 +28,14 @@ from seedance_ops.orchestration.operators.check_environment import CheckEnvironm
 from seedance_ops.orchestration.operators.launch import LaunchTrainingOperator
 from seedance_ops.orchestration.operators.plan import PlanOperator
 from seedance_ops.orchestration.operators.report import ReportOperator, VerdictOperator
+from seedance_ops.orchestration.operators.select import SelectVariantsOperator
+from seedance_ops.orchestration.operators.stage import StageOperator
 from seedance_ops.orchestration.operators.workspace import CloseWorkspaceOperator, OpenWorkspaceOperator
 from seedance_ops.orchestration.pools import pool_of
 from seedance_ops.orchestration.submissions import SPARE_TRIES
 
 TRAIN_TASK = "train"
+SCREEN_TASK = "screen"
 _RETRY_DELAY = timedelta(seconds=10)
 
 
@@ -80,15 +84,16 @@ def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> No
     opened = OpenWorkspaceOperator(task_id="open_workspace", **common).as_setup()
     plan = PlanOperator(task_id="plan", job=job, source=source, project=project, storage=common["storage"])
     check = CheckEnvironmentOperator(task_id="check_environment", project=project, **common)
-    train = LaunchTrainingOperator.partial(
-        task_id=TRAIN_TASK,
-        map_index_template="{{ task.variant }} seed {{ task.seed }}",
-        **({"pool": pool} if pool else {}),
-        retries=job.limits.retries + SPARE_TRIES,
-        retry_delay=_RETRY_DELAY,
-        retry_policy=retry_policy(),
-        **common,
-    ).expand_kwargs(plan.output)
+    opened >> plan >> check
+    trainings: list[MappedOperator] = []
+    chosen: StageOperator = plan
+    if job.phases:
+        screened = _trainings(SCREEN_TASK, job, plan, pool, common)
+        chosen = SelectVariantsOperator(task_id="select", trigger_rule=TriggerRule.ALL_DONE, **common)
+        check >> screened >> chosen
+        trainings.append(screened)
+    train = _trainings(TRAIN_TASK, job, chosen, pool, common)
+    trainings.append(train)
     collect = CollectOperator(task_id="collect", trigger_rule=TriggerRule.ALL_DONE, **common)
     cost = CostOperator(task_id="cost", **common)
     statistics = StatisticsOperator(task_id="statistics", **common)
@@ -104,9 +109,24 @@ def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> No
     closed = CloseWorkspaceOperator(task_id="close_workspace", **common).as_teardown(
         setups=opened, on_failure_fail_dagrun=True
     )
-    opened >> plan >> check >> train >> collect >> cost >> statistics >> gate >> report >> verdict
-    train >> closed
-    collect >> closed
+    check >> train >> collect >> cost >> statistics >> gate >> report >> verdict
+    for launched in (*trainings, collect):
+        launched >> closed
+
+
+def _trainings(
+    task_id: str, job: TrainingJob, chosen: StageOperator, pool: str | None, common: dict[str, Any]
+) -> MappedOperator:
+    """One mapped task for every training that ``chosen`` returns."""
+    return LaunchTrainingOperator.partial(
+        task_id=task_id,
+        map_index_template="{{ task.variant }} seed {{ task.seed }}",
+        **({"pool": pool} if pool else {}),
+        retries=job.limits.retries + SPARE_TRIES,
+        retry_delay=_RETRY_DELAY,
+        retry_policy=retry_policy(),
+        **common,
+    ).expand_kwargs(chosen.output)
 
 
 def accepted_alias(job_name: str) -> str:

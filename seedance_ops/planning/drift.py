@@ -91,7 +91,9 @@ def drift_of(job: str, history: Sequence[HistoryRecord]) -> DriftReport:
 
 
 def _series(history: Sequence[HistoryRecord], variant: str, metric: str) -> Series:
-    measured = [record for record in history if record.values(variant, metric)]
+    measured = [
+        record for record in history if variant not in record.reused and record.values(variant, metric)
+    ]
     means = np.array([np.mean(record.values(variant, metric)) for record in measured], dtype=np.float64)
     found = change_points(means)
     if isinstance(found, NotJudgeable):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Literal
 
@@ -23,7 +23,11 @@ class VariantEstimate(StrictModel):
     """The trainings of one variant."""
 
     variant: str
-    runs: int = Field(ge=1)
+    runs: int = Field(ge=0)
+    """None of a variant whose runs are reused."""
+    screening_runs: int = Field(default=0, ge=0)
+    screening_s: float = Field(default=0.0, ge=0.0)
+    """Seconds of one screening run: as many as its share of a run's samples."""
     run_s: float = Field(gt=0.0)
     """Seconds of one training."""
     basis: Basis
@@ -34,13 +38,28 @@ class VariantEstimate(StrictModel):
 
     @property
     def accelerator_hours(self) -> float:
-        """Over all of the variant's runs."""
-        return self.runs * self.accelerators * self.run_s / _S_PER_H
+        """Over all of the variant's runs, those of a screening included."""
+        seconds = self.runs * self.run_s + self.screening_runs * self.screening_s
+        return self.accelerators * seconds / _S_PER_H
 
     @property
     def usd(self) -> float:
-        """Over all of the variant's runs."""
+        """Over all of the variant's runs, those of a screening included."""
         return self.accelerator_hours * self.usd_per_accelerator_hour
+
+    @property
+    def usd_per_run(self) -> float:
+        """One training in full."""
+        return self.accelerators * self.run_s / _S_PER_H * self.usd_per_accelerator_hour
+
+    @property
+    def seconds(self) -> float:
+        """One after the other."""
+        return self.runs * self.run_s + self.screening_runs * self.screening_s
+
+    def screened_only(self) -> VariantEstimate:
+        """The variant, if the screening stops it."""
+        return self.model_copy(update={"runs": 0})
 
 
 class BreakEven(StrictModel):
@@ -62,6 +81,7 @@ class Estimate(StrictModel):
     duration_s: float
     """With as many trainings at a time as the launcher's slots allow."""
     variants: tuple[VariantEstimate, ...]
+    """With phases: as if the dearest went on, so that the sum is the most that the study can cost."""
     break_even: BreakEven | None
     """None where nothing says yet what a variant saves."""
     over_budget: tuple[str, ...]
@@ -74,6 +94,7 @@ def estimate_study(
     profiles: Mapping[str, LauncherProfile],
     prices: Mapping[str, Price],
     history: Sequence[HistoryRecord] = (),
+    reused: Collection[str] = (),
 ) -> Estimate:
     """Cost, accelerator hours and duration of one run of a job.
 
@@ -82,8 +103,12 @@ def estimate_study(
         profiles: Launcher profile by variant.
         prices: Price by variant.
         history: Earlier judged runs of the job, oldest first; the newest that did the same work counts.
+        reused: Variants whose runs an earlier study has paid for.
     """
-    variants = tuple(_variant(job, name, prices[name], history) for name in job.variants)
+    runs = {name: 0 if name in reused else job.repeats.seeds for name in job.variants}
+    variants = _going_on(
+        job, tuple(_variant(job, name, prices[name], history, runs[name]) for name in job.variants)
+    )
     usd = sum(variant.usd for variant in variants)
     return Estimate(
         job=job.metadata.name,
@@ -96,19 +121,41 @@ def estimate_study(
     )
 
 
-def _variant(job: TrainingJob, name: str, price: Price, history: Sequence[HistoryRecord]) -> VariantEstimate:
+def _going_on(job: TrainingJob, variants: tuple[VariantEstimate, ...]) -> tuple[VariantEstimate, ...]:
+    """With phases, the baseline and the ``top`` dearest others in full: nobody knows yet which it will be."""
+    if job.phases is None:
+        return variants
+    others = [variant for variant in variants if variant.variant != job.baseline]
+    dearest = sorted(others, key=lambda variant: variant.usd_per_run, reverse=True)[: job.phases.confirm.top]
+    in_full = {job.baseline, *(variant.variant for variant in dearest)}
+    return tuple(variant if variant.variant in in_full else variant.screened_only() for variant in variants)
+
+
+def _variant(
+    job: TrainingJob, name: str, price: Price, history: Sequence[HistoryRecord], runs: int
+) -> VariantEstimate:
     resolved = job.resolve(name)
     accelerators = resolved.num_nodes * resolved.resources.count
     longest_s = longest_run_s(job, accelerators, price.usd_per_accelerator_hour)
     run_s, basis = _run_s(job, name, longest_s, history)
     return VariantEstimate(
         variant=name,
-        runs=job.repeats.seeds,
+        runs=runs,
+        screening_runs=job.phases.screen.seeds if job.phases else 0,
+        screening_s=run_s * _screened_share(job, name),
         run_s=run_s,
         basis=basis,
         accelerators=accelerators,
         usd_per_accelerator_hour=price.usd_per_accelerator_hour,
     )
+
+
+def _screened_share(job: TrainingJob, variant: str) -> float:
+    """Which share of a run's samples a screening run takes; the whole, where its samples are not known."""
+    work = job.resolve(variant).work
+    if job.phases is None:
+        return 0.0
+    return min(1.0, job.phases.screen.samples / work[1]) if work and work[0] == "samples" else 1.0
 
 
 def _run_s(
@@ -131,7 +178,7 @@ def _duration_s(
 ) -> float:
     slots = min((profiles[name].slots for name in job.variants), default=1)
     longest = max(variant.run_s for variant in variants)
-    return max(longest, sum(variant.runs * variant.run_s for variant in variants) / slots)
+    return max(longest, sum(variant.seconds for variant in variants) / slots)
 
 
 def _break_even(
@@ -161,7 +208,7 @@ def _saving_seen(job: TrainingJob, history: Sequence[HistoryRecord]) -> tuple[st
 
 def _saving_demanded(job: TrainingJob, variants: Sequence[VariantEstimate]) -> tuple[str, float, str] | None:
     baseline = next(variant for variant in variants if variant.variant == job.baseline)
-    usd_per_run = baseline.usd / baseline.runs
+    usd_per_run = baseline.usd_per_run
     for gate in job.gates:
         change = gate.change_at_most
         if gate.metric != "usd_per_run" or gate.compared_to != job.baseline or change is None:
@@ -187,9 +234,9 @@ def _over_budget(job: TrainingJob, variants: Sequence[VariantEstimate], usd: flo
         reasons.append(f"the study would cost {usd:.4g} USD, budget.usd is {job.budget.usd:g}{hint}")
     if job.budget.per_run_usd is not None:
         reasons += [
-            f"a run of {variant.variant} would cost {variant.usd / variant.runs:.4g} USD, budget.per_run_usd "
+            f"a run of {variant.variant} would cost {variant.usd_per_run:.4g} USD, budget.per_run_usd "
             f"is {job.budget.per_run_usd:g}"
             for variant in variants
-            if variant.basis != "bound" and variant.usd / variant.runs > job.budget.per_run_usd * (1 + 1e-9)
+            if variant.basis != "bound" and variant.usd_per_run > job.budget.per_run_usd * (1 + 1e-9)
         ]
     return reasons

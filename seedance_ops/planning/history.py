@@ -46,6 +46,12 @@ class HistoryRecord(StrictModel):
     quality: str | None = None
     """The workload's quality metric; none where it has none."""
     observations: tuple[Observation, ...]
+    treatments: dict[str, str] = {}
+    """By variant: the hash of what was trained; none in records of older versions."""
+    seeds: dict[str, tuple[int, ...]] = {}
+    """By variant: the seeds of its complete runs."""
+    reused: tuple[str, ...] = ()
+    """Variants whose runs are those of an earlier record: here they are no new observation."""
     usd_per_accelerator_hour: dict[str, float]
     """By variant."""
     stamp: dict[str, str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from seedance_ops.jobs.identity import treatment_hash
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.metrics import metrics_of
 from seedance_ops.planning.history import HistoryRecord, Observation
@@ -30,6 +31,12 @@ def record_of(
         baseline=job.baseline,
         quality=job.workload.quality.metric if job.workload.quality else None,
         observations=observations_of(runs, ["samples", *metrics_of(job)]),
+        treatments={variant: treatment_hash(manifest, variant) for variant in job.variants},
+        seeds={
+            str(variant): tuple(sorted(int(seed) for seed in of_variant["seed"]))
+            for variant, of_variant in runs.groupby("variant", sort=False)
+        },
+        reused=tuple(manifest.reused),
         usd_per_accelerator_hour={
             name: price.usd_per_accelerator_hour for name, price in manifest.prices.items()
         },

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
 
 import pandas as pd
 
 from seedance_ops.jobs.execution import MINIMUM_SEEDS
+from seedance_ops.jobs.reuse import ReusedRuns
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.quality.statistics import Statistics
 from seedance_ops.quality.wording import number, percent
@@ -15,10 +18,16 @@ from seedance_ops.stats.outcomes import NotJudgeable
 _ENOUGH_RUNS = 10
 
 
-def limits_of(job: TrainingJob, statistics: Statistics, runs: pd.DataFrame) -> tuple[str, ...]:
+def limits_of(
+    job: TrainingJob,
+    statistics: Statistics,
+    runs: pd.DataFrame,
+    reused: Mapping[str, ReusedRuns] = MappingProxyType({}),
+) -> tuple[str, ...]:
     """Sample size, method, what could have been detected, and what the measurements are."""
     return (
         *_sample(job),
+        *_reused(reused),
         *_detectable(job, statistics),
         *_target(job, statistics, runs),
         *_measurements(job, runs),
@@ -36,8 +45,21 @@ def _sample(job: TrainingJob) -> Iterator[str]:
         yield f"Fewer than {MINIMUM_SEEDS} runs per variant: nothing can be judged."
     elif seeds < _ENOUGH_RUNS:
         yield f"Fewer than {_ENOUGH_RUNS} runs per variant: an indication, not yet a claim."
-    if len(job.gates) * (len(job.variants) - 1) > 1:
-        yield "Gates are judged one by one, without a correction for their number."
+    if job.gates and len(job.variants) > 2:
+        yield "Within a gate, p values are corrected by Holm for the number of variants that it tests."
+    if len(job.gates) > 1:
+        yield "There is no correction for the number of gates: a variant must hold all of severity error."
+
+
+def _reused(reused: Mapping[str, ReusedRuns]) -> Iterator[str]:
+    for variant, runs in reused.items():
+        ended = datetime.fromtimestamp(runs.ended_at_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        yield (
+            f"The runs of {variant} are those of run {runs.run_id}, which ended {ended}: same treatment "
+            "and circumstances, priced by this run's prices, not mixed in time with the others. A machine "
+            "that has become slower since makes every other variant look dearer; the study's cost leaves "
+            "them out."
+        )
 
 
 def _detectable(job: TrainingJob, statistics: Statistics) -> Iterator[str]:

@@ -147,6 +147,12 @@ def _bill(report: Report) -> str:
             f"Finding out cost {escaped(wording.number(report.study.usd))} USD for "
             f"{escaped(wording.number(report.study.accelerator_hours))} accelerator hours."
         )
+    if report.screening is not None:
+        stopped = [row.variant for row in report.screening.variants if not row.confirmed]
+        parts.append(
+            f"A screening of {report.screening.samples} samples a run judged cost alone and stopped "
+            f"{escaped(', '.join(stopped) or 'no variant')}."
+        )
     return "\n\n".join(parts)
 
 

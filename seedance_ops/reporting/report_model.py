@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from seedance_ops.jobs.reuse import ReusedRuns
+from seedance_ops.jobs.screening import Screening
 from seedance_ops.jobs.variants import Difference
 from seedance_ops.quality.missing import MissingRun
 from seedance_ops.quality.results import GateResult, Verdict
@@ -144,6 +146,10 @@ class Report(StrictModel):
     statistics: Statistics | None = None
     missing: tuple[MissingRun, ...] = ()
     problems: tuple[str, ...] = ()
+    screening: Screening | None = None
+    """What a screening found before these runs; none where the job has no phases."""
+    reused: dict[str, ReusedRuns] = Field(default={})
+    """Variants whose runs are those of an earlier run of the job."""
     order: tuple[RunInOrder, ...] = ()
     prices: tuple[PriceUsed, ...] = ()
     study: StudyCost | None = None

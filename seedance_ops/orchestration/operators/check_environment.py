@@ -26,7 +26,7 @@ class CheckEnvironmentOperator(StageOperator):
     def execute(self, context: Context) -> dict[str, str]:
         """Check accelerators, write the stamp; returns its short form."""
         run = self.run_store(context)
-        manifest = run.manifest()
+        manifest = run.planned()
         _check_accelerators(manifest)
         stamp = stamp_of(manifest, Path(self.project))
         run.write_stamp(stamp)

@@ -50,7 +50,7 @@ class LaunchTrainingOperator(StageOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Submit or re-attach, and defer; returns at once where an earlier try has recorded a success."""
         run = self.run_store(context)
-        manifest = run.manifest()
+        manifest = self._phase(run)
         intent = self._next(context, run, manifest)
         if intent.outcome is LaunchState.SUCCEEDED:
             return self._summary(intent)
@@ -67,7 +67,7 @@ class LaunchTrainingOperator(StageOperator):
         for the sake of this very try.
         """
         run = self.run_store(context)
-        manifest, done = run.manifest(), Intent.model_validate(event["intent"])
+        manifest, done = self._phase(run), Intent.model_validate(event["intent"])
         status = LaunchStatus.model_validate(event["status"])
         self._record(context, run, manifest, done, status)
         if status.state is LaunchState.SUCCEEDED:
@@ -87,6 +87,9 @@ class LaunchTrainingOperator(StageOperator):
             launcher, name = self._launching
             if handle := launcher.find(name):
                 launcher.cancel(handle)
+
+    def _phase(self, run: RunStore) -> RunManifest:
+        return run.planned().phase_of(self.variant, self.seed)
 
     def _next(self, context: Context, run: RunStore, manifest: RunManifest) -> Intent:
         wanted = Intent(

@@ -14,10 +14,11 @@ from seedance_ops.cost.catalogue import PriceCatalogue
 from seedance_ops.jobs.catalog import launcher_profile, price_catalogue
 from seedance_ops.jobs.errors import JobErrors
 from seedance_ops.jobs.identity import job_hash
-from seedance_ops.jobs.manifest import CodeVersion, RunManifest, plan_runs
+from seedance_ops.jobs.manifest import CodeVersion, RunManifest, plan_runs, plan_screening
 from seedance_ops.jobs.overrides import apply_overrides
 from seedance_ops.jobs.param_forms import param_schema, param_schemas
 from seedance_ops.jobs.project import ProjectContext
+from seedance_ops.jobs.provenance import stamp_of
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.orchestration.operators.stage import StageOperator
@@ -39,7 +40,7 @@ class PlanOperator(StageOperator):
         self.project = project
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
-        """Write the manifest; returns the mapped arguments of ``train``.
+        """Write the manifest; returns the mapped arguments of the first trainings.
 
         A run is planned once: a cleared ``plan`` returns what was planned, unless the code or the params
         have changed, which is refused because treatments would mix.
@@ -48,14 +49,13 @@ class PlanOperator(StageOperator):
         overrides, job = self._overridden(context["params"])
         catalogue = price_catalogue(ProjectContext(Path(self.project)))
         manifest = self._manifest(context["run_id"], job, overrides, run, catalogue)
+        manifest = self._with_reused_baseline(manifest)
         self._refuse_implausible_prices(manifest, catalogue)
         self._refuse_over_budget(manifest)
         manifest = _write_once(run, manifest)
-        self.log.info("%d trainings of job %s", len(manifest.runs), manifest.job_hash[:12])
-        return [
-            {"variant": planned.variant, "seed": planned.seed, "order": planned.order}
-            for planned in manifest.runs
-        ]
+        first = manifest.screening_runs or manifest.to_train
+        self.log.info("%d trainings of job %s", len(first), manifest.job_hash[:12])
+        return [planned.model_dump() for planned in first]
 
     def _overridden(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], TrainingJob]:
         project = ProjectContext(Path(self.project))
@@ -64,6 +64,24 @@ class PlanOperator(StageOperator):
             return overrides, apply_overrides(self.job, overrides, project=project)
         except JobErrors as errors:
             raise AirflowFailException(errors.render()) from None  # another try would read the same
+
+    def _with_reused_baseline(self, manifest: RunManifest) -> RunManifest:
+        """Decided here once, and kept in the manifest: a retry or a cleared task decides nothing anew."""
+        from seedance_ops.planning.history import History
+        from seedance_ops.planning.reuse import reusable_baseline
+
+        job = manifest.job
+        if job.repeats.reuse_baseline is None:
+            return manifest
+        history = History(self.base, job.metadata.name).records()
+        stamp = stamp_of(manifest, Path(self.project))
+        reuse = reusable_baseline(manifest, stamp, history, now_s=manifest.planned_at_s)
+        for reason in reuse.reasons:
+            self.log.info("The baseline is not reused: %s", reason)
+        if reuse.runs is None:
+            return manifest
+        self.log.info("%s: reusing its runs in %s", job.baseline, reuse.runs.run_id)
+        return manifest.model_copy(update={"reused": {job.baseline: reuse.runs}})
 
     def _refuse_implausible_prices(self, manifest: RunManifest, catalogue: PriceCatalogue) -> None:
         """A price in another unit would give a verdict that nobody doubts; what is merely odd is logged."""
@@ -90,7 +108,13 @@ class PlanOperator(StageOperator):
         if job.budget.usd is None and job.budget.per_run_usd is None:
             return
         history = History(self.base, job.metadata.name).records()
-        estimate = estimate_study(job, profiles=manifest.profiles, prices=manifest.prices, history=history)
+        estimate = estimate_study(
+            job,
+            profiles=manifest.profiles,
+            prices=manifest.prices,
+            history=history,
+            reused=manifest.reused,
+        )
         if estimate.over_budget:
             raise AirflowFailException(
                 f"over budget, nothing was launched: {'; '.join(estimate.over_budget)}"
@@ -119,6 +143,7 @@ class PlanOperator(StageOperator):
             source=self.source,
             run_id=run_id,
             runs=plan_runs(job, run_id),
+            screening_runs=plan_screening(job, run_id),
             profiles=profiles,
             prices={
                 variant: catalogue.price(profile.price, variant=variant)
@@ -156,7 +181,7 @@ def _write_once(run: RunStore, manifest: RunManifest) -> RunManifest:
     from seedance_ops.storage.errors import ObjectMissing
 
     try:
-        earlier = run.manifest()
+        earlier = run.planned()
     except ObjectMissing:
         run.write("manifest.json", manifest)
         return manifest

@@ -92,6 +92,7 @@ def _whole_report(run: RunStore, manifest: RunManifest) -> Report:
         run.read("statistics.json", Statistics),
         run.read("gates.json", GateResults),
         ledger=run.frame("ledger"),
+        screening=run.screening(),
     )
 
 

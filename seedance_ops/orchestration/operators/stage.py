@@ -14,8 +14,8 @@ from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.orchestration.hooks import DEFAULT_CONN_ID, StorageHook
 from seedance_ops.storage.config import StorageLocation
 
-STAGES = ("plan", "check_environment", "collect", "cost", "statistics", "quality_gate")
-"""What must have succeeded before there is anything to judge."""
+STAGES = ("plan", "check_environment", "select", "collect", "cost", "statistics", "quality_gate")
+"""What must have succeeded before there is anything to judge; ``select`` stands in jobs with phases only."""
 
 
 class StageOperator(BaseOperator):
@@ -80,9 +80,8 @@ class StageOperator(BaseOperator):
 
         What an earlier pass of a cleared run left in the store must never be taken for this one's.
         """
-        states = self.states(context, *self.stages)
+        stages = [stage for stage in self.stages if self.dag.has_task(stage)]
+        states = self.states(context, *stages)
         return [
-            f"{stage}: {states.get(stage, 'not run')}"
-            for stage in self.stages
-            if states.get(stage) != "success"
+            f"{stage}: {states.get(stage, 'not run')}" for stage in stages if states.get(stage) != "success"
         ]

@@ -47,7 +47,7 @@ class CloseWorkspaceOperator(StageOperator):
 
         run = self.run_store(context)
         try:
-            self._close(run, run.manifest())
+            self._close(run, run.planned())
         except ObjectMissing:
             self.log.info("The run was never planned: nothing was launched")
         if "skipped" in self.states(context, "verdict").values():
@@ -55,6 +55,7 @@ class CloseWorkspaceOperator(StageOperator):
 
     def _close(self, run: RunStore, manifest: RunManifest) -> None:
         for name, intent in announced(run).items():
+            phase = manifest.phase_of(intent.variant, intent.seed)
             launcher = launcher_for(manifest.profiles[intent.variant])
             if (handle := launcher.find(name)) is None:
                 continue
@@ -62,9 +63,7 @@ class CloseWorkspaceOperator(StageOperator):
                 self.log.warning("%s still runs after its run: cancelling it", name)
                 launcher.cancel(handle)
             if not _is_recorded(run, intent):  # ended by hand: it was paid for all the same
-                write_record(
-                    run, record_of(manifest, intent, name, launcher.status(handle)), launcher, handle
-                )
+                write_record(run, record_of(phase, intent, name, launcher.status(handle)), launcher, handle)
             if isinstance(launcher, LocalLauncher):
                 _remove_scratch(launcher.workspace(name).folder)
 

@@ -1,0 +1,52 @@
+"""Between the two phases of a run: the screening decides which variants are trained in full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowFailException
+
+from seedance_ops.orchestration.operators.stage import StageOperator
+
+
+class SelectVariantsOperator(StageOperator):
+    """Judge the cost of the screening runs, and nothing else of them."""
+
+    def execute(self, context: Context) -> list[dict[str, Any]]:
+        """Write ``screening.json``; returns the mapped arguments of ``train``.
+
+        Raises where no variant but the baseline goes on: to train the baseline alone would buy no answer.
+        """
+        from seedance_ops.cost.ledger import ledger_of
+        from seedance_ops.reporting.collecting import read_run_tables
+        from seedance_ops.reporting.run_table import assemble
+        from seedance_ops.reporting.screen import screen
+
+        run = self.run_store(context)
+        run.forget("screening.json")
+        planned = run.planned()
+        phase = planned.screening()
+        tables = read_run_tables(run, phase)
+        screening = screen(phase, tables)
+        for row in screening.variants:
+            figure = "no figure" if row.usd_per_1k_samples is None else f"{row.usd_per_1k_samples:.4g} USD"
+            self.log.info(
+                "%s: %s per 1,000 samples: %s, %s",
+                row.variant,
+                figure,
+                "goes on" if row.confirmed else "stops here",
+                row.reason,
+            )
+        if not set(screening.confirmed) - {planned.job.baseline}:
+            reasons = "; ".join(
+                f"{row.variant}: {row.reason}" for row in screening.variants if not row.confirmed
+            )
+            raise AirflowFailException(f"the screening leaves nothing to confirm: {reasons}")
+        frame = assemble(phase, tables).frame
+        run.write_frame(
+            "screening_ledger",
+            ledger_of(frame, tables.launches, None, phase.prices, other=phase.job.prices),
+        )
+        run.write("screening.json", screening)
+        return [planned_run.model_dump() for planned_run in planned.confirming(screening.confirmed).to_train]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +12,9 @@ import typer
 
 if TYPE_CHECKING:
     from seedance_ops.cli.finished_run import FinishedRun
+    from seedance_ops.reporting.audit_report import AuditReport
     from seedance_ops.reporting.report_model import Report
+    from seedance_ops.storage.config import StorageLocation
 
 app = typer.Typer(add_completion=False)
 
@@ -46,10 +50,11 @@ def report(
         bool, typer.Option("--schema", help="Print the JSON Schema of report.json instead.")
     ] = False,
 ) -> None:
-    """Print RUN's report. Nothing is trained, and nothing in the store changes.
+    """Print RUN's report, also of an audit. Nothing is trained, and nothing in the store changes.
 
     Taken from the report.json that the run left; where there is none, or another version wrote it, from the
-    run's tables. Exit code 0: accepted; 1: not accepted; 2: there is no such run, or nothing to report of it.
+    run's tables (an audit's: from its figures). Exit code 0: accepted; 1: not accepted; 2: there is no such
+    run, or nothing to report of it.
     """
     if schema:
         from seedance_ops.reporting.report_schema import report_schema_text
@@ -59,36 +64,55 @@ def report(
     if run is None:
         typer.echo("error: name a run: JOB/RUN_ID, or JOB for its newest", err=True)
         raise typer.Exit(2)
-    found = finished_report(run, rebuild=rebuild)
     chosen = form or (_SUFFIXES.get(output.suffix) if output else None) or Format.html
-    _deliver(_rendered(found, chosen), output)
-    raise typer.Exit(0 if found.accepted else 1)
-
-
-def finished_report(run: str, *, rebuild: bool = False) -> Report:
-    """The report of a run in the object store; ends the command with 2 where there is none."""
-    return reports_of(run, rebuild=rebuild)[0][1]
+    text, accepted = _finished(run, chosen, rebuild=rebuild)
+    _deliver(text, output)
+    raise typer.Exit(0 if accepted else 1)
 
 
 def reports_of(*names: str, rebuild: bool = False) -> list[tuple[FinishedRun, Report]]:
     """Several runs with their reports; ends the command with 2 where one has none."""
+    from seedance_ops.cli.finished_run import find_run
+
+    with _store("TrainingJob") as base:
+        runs = [find_run(base, name) for name in names]
+        return [(found, _report_of(found, rebuild=rebuild)) for found in runs]
+
+
+def _finished(run: str, form: Format, *, rebuild: bool) -> tuple[str, bool]:
+    """The report of a run, of whichever kind, and whether it was accepted."""
+    from seedance_ops.cli.finished_audit import audit_report_of, find_audit
+    from seedance_ops.cli.finished_run import find_run
+
+    with _store("TrainingJob or Audit") as base:
+        if (found := find_audit(base, run)) is not None:
+            audited = audit_report_of(found, rebuild=rebuild)
+            return _rendered_audit(audited, form), audited.verdict is not None and audited.verdict.accepted
+        report = _report_of(find_run(base, run), rebuild=rebuild)
+        return _rendered(report, form), report.accepted
+
+
+@contextmanager
+def _store(kind: str) -> Iterator[StorageLocation]:
+    """The base of all jobs; whatever is missing there ends the command with 2."""
     from pydantic import ValidationError
 
-    from seedance_ops.cli.finished_run import RunNotFound, find_run, object_store
+    from seedance_ops.cli.finished_run import RunNotFound, object_store
     from seedance_ops.cost.catalogue import PriceMissing
     from seedance_ops.cost.errors import CostError
+    from seedance_ops.jobs.errors import JobErrors
     from seedance_ops.storage.errors import StorageError
     from seedance_ops.storage.server import EmbeddedStoreError
 
     try:
         with object_store() as base:
-            runs = [find_run(base, name) for name in names]
-            return [(found, _report_of(found, rebuild=rebuild)) for found in runs]
+            yield base
     except ValidationError:
-        typer.echo("error: not the run of a TrainingJob of this version", err=True)
-    except (RunNotFound, PriceMissing, CostError, StorageError, EmbeddedStoreError) as error:
+        typer.echo(f"error: not the run of a {kind} of this version", err=True)
+        raise typer.Exit(2) from None
+    except (RunNotFound, PriceMissing, CostError, JobErrors, StorageError, EmbeddedStoreError) as error:
         typer.echo(f"error: {error}", err=True)
-    raise typer.Exit(2)
+        raise typer.Exit(2) from None
 
 
 def _report_of(found: FinishedRun, *, rebuild: bool) -> Report:
@@ -117,6 +141,19 @@ def _rendered(report: Report, form: Format) -> str:
             return report.as_json() + "\n"
         case Format.markdown:
             return render_markdown(report)
+
+
+def _rendered_audit(report: AuditReport, form: Format) -> str:
+    from seedance_ops.reporting.audit_markdown import render_audit_markdown
+    from seedance_ops.reporting.audit_report import render_audit_html
+
+    match form:
+        case Format.html:
+            return render_audit_html(report)
+        case Format.json:
+            return report.model_dump_json(indent=2) + "\n"
+        case Format.markdown:
+            return render_audit_markdown(report)
 
 
 def _deliver(text: str, output: Path | None) -> None:

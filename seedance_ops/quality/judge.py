@@ -8,13 +8,22 @@ from collections.abc import Sequence
 import pandas as pd
 
 from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.quality.data.gather import DataEvidence, FoundFact
+from seedance_ops.quality.data_checks import SEVERITIES, bearing_on, data_checks_of, declared_of, rows_of
 from seedance_ops.quality.evidence import Evidence, gather
 from seedance_ops.quality.families import alpha_of, corrected
 from seedance_ops.quality.missing import MissingRun
-from seedance_ops.quality.results import GateResult, GateResults, Outcome, Verdict, job_accepted
+from seedance_ops.quality.results import (
+    DataCheck,
+    GateResult,
+    GateResults,
+    Outcome,
+    Verdict,
+    job_accepted,
+)
 from seedance_ops.quality.statistics import Statistics
 from seedance_ops.quality.validation import GATE_EXPECTATION, Checked, Declared, Validation, validate
-from seedance_ops.quality.wording import number, sentence_of
+from seedance_ops.quality.wording import data_sentence_of, number, sentence_of
 from seedance_ops.stats.outcomes import Interval, NotJudgeable
 
 __all__ = ["GateResults", "job_accepted", "judge"]
@@ -27,13 +36,22 @@ EVIDENCE = {
     "high": "float64",
     "p_adjusted": "float64",
     "judgeable": "bool",
+    "checked": "int64",
+    "violations": "int64",
 }
-"""Columns and types of the frame that is validated: one row per gate and variant."""
-_SEVERITY = {"error": "critical", "warning": "warning"}
+"""Columns and types of the frame that is validated: one row per gate, or data check, and variant."""
+_NOT_COUNTED = {"checked": 0, "violations": 0}
+_NO_INTERVAL = dict.fromkeys(("estimate", "low", "high", "p_adjusted"), math.nan)
+_NO_DATA = DataEvidence(suite=None)
 
 
 def judge(
-    job: TrainingJob, runs: pd.DataFrame, statistics: Statistics, missing: Sequence[MissingRun]
+    job: TrainingJob,
+    runs: pd.DataFrame,
+    statistics: Statistics,
+    missing: Sequence[MissingRun],
+    *,
+    data: DataEvidence = _NO_DATA,
 ) -> GateResults:
     """The result of every gate and the verdict on every variant.
 
@@ -42,16 +60,22 @@ def judge(
         runs: The run table with its costs.
         statistics: What ``summarise`` made of them.
         missing: The planned runs without a row: no gate that needs one of them can pass.
+        data: What the suite of data expectations found in the run's tables; default: it is not looked at.
     """
     evidence = corrected(gather(job, runs, statistics, missing))
-    validation = Validation((), ())
-    if evidence:
-        validation = validate(frame_of(evidence), suite_of(evidence), minimum_rows=len(evidence))
-    results = tuple(results_of(evidence, validation))
-    verdicts = tuple(
-        _verdict(variant, [result for result in results if result.variant == variant]).model_copy(
-            update={"of_baseline": variant == job.baseline}
+    validation = Validation((), data.problems)
+    if not data.problems and (evidence or data.facts):
+        validation = validate(
+            frame_of(evidence, data.facts),
+            [*suite_of(evidence), *declared_of(data.facts)],
+            minimum_rows=len(evidence) + len(data.facts),
         )
+    results = tuple(results_of(evidence, validation))
+    checks = data_checks_of(data.facts, validation)
+    verdicts = tuple(
+        _with_data(
+            _verdict(variant, [result for result in results if result.variant == variant]), job, checks
+        ).model_copy(update={"of_baseline": variant == job.baseline})
         for variant in job.variants
         if variant != job.baseline or any(result.variant == variant for result in results)
     )
@@ -60,22 +84,26 @@ def judge(
         accepted=job_accepted(job.accept, verdicts),
         verdicts=verdicts,
         gates=results,
+        data_checks=checks,
+        suite_sha256=data.suite.sha256 if data.suite else None,
         problems=validation.problems,
     )
 
 
-def frame_of(evidence: Sequence[Evidence]) -> pd.DataFrame:
-    """The evidence as the frame that is validated."""
-    rows = [
+def frame_of(evidence: Sequence[Evidence], facts: Sequence[FoundFact] = ()) -> pd.DataFrame:
+    """The evidence, and the facts about the data it rests on, as the frame that is validated."""
+    rows: list[dict[str, object]] = [
         {
             "gate": item.gate_id,
             "variant": item.variant,
+            **_NOT_COUNTED,
             **_ends(item.interval),
             "p_adjusted": math.nan if item.p_adjusted is None else item.p_adjusted,
             "judgeable": isinstance(item.interval, Interval),
         }
         for item in evidence
     ]
+    rows += [{**_NO_INTERVAL, "judgeable": False, **row} for row in rows_of(facts)]
     return pd.DataFrame(rows, columns=list(EVIDENCE)).astype(EVIDENCE)
 
 
@@ -92,7 +120,7 @@ def suite_of(evidence: Sequence[Evidence]) -> list[Declared]:
                 "strict": item.limits.strict,
                 "alpha": alpha_of(item.gate.condition) if item.family > 1 else None,
             },
-            "severity": _SEVERITY[item.gate.severity],
+            "severity": SEVERITIES[item.gate.severity],
         }
         for item in evidence
     ]
@@ -180,6 +208,25 @@ def _verdict(variant: str, results: Sequence[GateResult]) -> Verdict:
     if unanswered:
         return Verdict(variant=variant, outcome="not_judgeable", reasons=unanswered, warnings=warnings)
     return Verdict(variant=variant, outcome="accepted", warnings=warnings)
+
+
+def _with_data(verdict: Verdict, job: TrainingJob, checks: Sequence[DataCheck]) -> Verdict:
+    """The verdict, unless the data that it rests on are not what they must be: then there is none."""
+    demanding = [gate for gate in job.gates if gate.severity == "error"]
+    unsound = [
+        data_sentence_of(check)
+        for check in bearing_on(verdict.variant, demanding, checks)
+        if check.severity == "error"
+    ]
+    doubts = [
+        sentence
+        for check in bearing_on(verdict.variant, job.gates, checks)
+        if (sentence := data_sentence_of(check)) not in unsound
+    ]
+    changes: dict[str, object] = {"warnings": (*verdict.warnings, *doubts)}
+    if unsound:
+        changes |= {"outcome": "not_judgeable", "reasons": (*unsound, *verdict.reasons)}
+    return verdict.model_copy(update=changes)
 
 
 def _ends(found: Interval | NotJudgeable) -> dict[str, float]:

@@ -56,6 +56,27 @@ class GateResult(StrictModel):
         return "at 90 %" if self.condition in ("equivalent_within", "non_inferior_within") else "at 95 %"
 
 
+class DataCheck(StrictModel):
+    """One expectation of the suite on one variant's data."""
+
+    check: str
+    """Identifies the check in its suite: position and name."""
+    variant: str
+    severity: Literal["error", "warning"]
+    outcome: Outcome
+    """``error``: the check itself broke; ``not_judgeable``: there was nothing to look at."""
+    checked: int
+    """Things that were looked at: runs × ranks, cells, records, prices, comparisons."""
+    violations: int
+    example: str | None = None
+    """One violation in words, or why there is no answer."""
+
+    @property
+    def name(self) -> str:
+        """The check's name without its position."""
+        return self.check.partition(":")[2]
+
+
 class Verdict(StrictModel):
     """What becomes of one variant."""
 
@@ -66,7 +87,7 @@ class Verdict(StrictModel):
     reasons: tuple[str, ...] = ()
     """Which gates reject it, or why it cannot be judged."""
     warnings: tuple[str, ...] = ()
-    """Gates of severity ``warning`` that do not hold."""
+    """Gates and data checks of severity ``warning`` that do not hold."""
 
     @property
     def is_accepted(self) -> bool:
@@ -90,6 +111,10 @@ class GateResults(StrictModel):
     verdicts: tuple[Verdict, ...]
     """Of every variant that a gate applies to, or that is not the baseline."""
     gates: tuple[GateResult, ...]
+    data_checks: tuple[DataCheck, ...] = ()
+    """Of the data that the gates rest on; none where the run was judged without a suite."""
+    suite_sha256: str | None = None
+    """Of the suite that they are from."""
     problems: tuple[str, ...] = ()
     """What was wrong with the validation itself; with one, no gate passes."""
 

@@ -46,7 +46,7 @@ def validate(frame: pd.DataFrame, declared: Sequence[Declared], *, minimum_rows:
     from great_expectations.core import ExpectationSuite
     from great_expectations.data_context.types.base import ProgressBarsConfig
 
-    from seedance_ops.quality import expectation  # noqa: F401 - registers the project's own expectations
+    from seedance_ops.quality import data_expectations, expectation  # noqa: F401 - registers the project's own
 
     with _quiet():
         context = gx.get_context(mode="ephemeral")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seedance_ops.quality.results import GateResult
+from seedance_ops.quality.results import DataCheck, GateResult
 
 _SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -75,6 +75,15 @@ def sentence_of(gate: GateResult) -> str:
         return f"{sentence}: {why}" if why else sentence
     verb = "could not be checked" if gate.outcome == "error" else "is not judgeable"
     return f"{gate.metric} {verb}: {gate.reason}"
+
+
+def data_sentence_of(check: DataCheck) -> str:
+    """A data check that does not hold, in one sentence."""
+    what = f"data of {check.variant}: {check.name}"
+    if check.outcome == "fail":
+        return f"{what} fails, {check.violations} violations in {check.checked} checked ({check.example})"
+    verb = "could not be checked" if check.outcome == "error" else "is not judgeable"
+    return f"{what} {verb}: {check.example or 'there is nothing to look at'}"
 
 
 def _digits(value: float, sign: str) -> str:

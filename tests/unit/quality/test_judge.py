@@ -217,7 +217,7 @@ def test_an_emptied_suite_fails_every_gate(job, runs, monkeypatch):
 
 def test_an_emptied_frame_fails_every_gate(job, runs, monkeypatch):
     real = judging.frame_of
-    monkeypatch.setattr(judging, "frame_of", lambda evidence: real(evidence).iloc[:0])
+    monkeypatch.setattr(judging, "frame_of", lambda *evidence: real(*evidence).iloc[:0])
     results = judged(job(BYTES, LOSS), runs())
     assert outcomes(results) == ["error", "error"]
     assert "0 rows, at least 2" in results.problems[0]

@@ -1,0 +1,54 @@
+"""Whether the numbers of the step records are numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from seedance_ops.quality.data.fact import DataFact
+
+CHECK = "finite"
+StepColumn = Literal[
+    "started_at_s", "step_time_s", "compute_s", "communication_wait_s", "all_reduce_s", "checkpoint_stall_s",
+    "bytes_on_wire", "bytes_dense_fp32", "samples", "cpu_utilisation", "memory_bytes",
+    "tokens", "model_flops", "gpu_utilisation", "train_loss",
+]  # fmt: skip
+"""The measured columns of ``training.metrics.tables.STEPS``."""
+SOMETIMES_MEASURED: tuple[StepColumn, ...] = ("tokens", "model_flops", "gpu_utilisation", "train_loss")
+"""Empty where the workload or the device does not tell."""
+STEP_COLUMNS: tuple[StepColumn, ...] = get_args(StepColumn)
+
+
+def finite(variant: str, steps: pd.DataFrame, *, columns: Sequence[str]) -> DataFact:
+    """No NaN and no infinity in these columns of one variant's step records.
+
+    A column that may be empty counts as measured where any row has a value, and then all must; one that every
+    step has must be there.
+    """
+    checked, violations, example = 0, 0, None
+    for column in columns:
+        values = _values(steps, column)
+        if column in SOMETIMES_MEASURED and np.isnan(values).all():
+            continue
+        broken = np.flatnonzero(~np.isfinite(values))
+        checked += len(values)
+        violations += len(broken)
+        if len(broken) and example is None:
+            row = steps.iloc[broken[0]]
+            place = f"seed {row['seed']} rank {row['rank']} step {row['step']}"
+            example = f"{column} is {_shown(values[broken[0]])} at {place}"
+    return DataFact(CHECK, variant, checked, violations, example)
+
+
+def _values(steps: pd.DataFrame, column: str) -> npt.NDArray[np.float64]:
+    if column not in steps.columns:
+        return np.full(len(steps), np.nan)
+    return steps[column].to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _shown(value: float) -> str:
+    return "missing or NaN" if np.isnan(value) else f"{value:g}"

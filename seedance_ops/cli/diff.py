@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from seedance_ops.jobs.project import ProjectContext
     from seedance_ops.jobs.training_job import TrainingJob
     from seedance_ops.planning.estimate import Estimate
+    from seedance_ops.planning.history import HistoryRecord
     from seedance_ops.reporting.comparing import Comparison
 
 app = typer.Typer(add_completion=False)
@@ -48,16 +50,20 @@ def _is_file(name: str) -> bool:
 
 def _jobs(a: str, b: str) -> Comparison:
     from seedance_ops.cli.job_file import load_job_or_exit
+    from seedance_ops.cli.job_history import histories_of
     from seedance_ops.reporting.comparing import compare_jobs
 
     one, other = (load_job_or_exit(Path(name)) for name in (a, b))
-    estimates = (_estimate(*one), _estimate(*other))
+    earlier = histories_of(job.metadata.name for job, _ in (one, other))
+    estimates = (_estimate(*one, earlier), _estimate(*other, earlier))
     both = (estimates[0], estimates[1]) if estimates[0] and estimates[1] else None
     return compare_jobs((a, b), (one[0], other[0]), both)
 
 
-def _estimate(job: TrainingJob, project: ProjectContext) -> Estimate | None:
-    """By what the job itself says, without its history: two files are compared on one footing."""
+def _estimate(
+    job: TrainingJob, project: ProjectContext, earlier: Mapping[str, Sequence[HistoryRecord]]
+) -> Estimate | None:
+    """By earlier runs of the job where they did the same work, else by what the job itself says."""
     from seedance_ops.cost.catalogue import CatalogueError, PriceMissing
     from seedance_ops.jobs.catalog import CatalogError, launcher_profile, price_catalogue
     from seedance_ops.planning.estimate import estimate_study
@@ -69,7 +75,7 @@ def _estimate(job: TrainingJob, project: ProjectContext) -> Estimate | None:
     except (CatalogError, CatalogueError, PriceMissing) as error:
         typer.echo(f"warning: no cost: {error}", err=True)
         return None
-    return estimate_study(job, profiles=profiles, prices=prices, history=[])
+    return estimate_study(job, profiles=profiles, prices=prices, history=earlier[job.metadata.name])
 
 
 def _runs(a: str, b: str) -> Comparison:
@@ -91,6 +97,8 @@ def _print(found: Comparison) -> None:
     _print_values(console, "setting", [(row.path, row.a, row.b) for row in found.settings])
     _print_values(console, "stamp", [(row.path, row.a, row.b) for row in found.stamp])
     _print_costs(console, found)
+    for note in found.notes:
+        console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
     _print_values(console, "verdict", [(row.variant, row.a, row.b) for row in found.verdicts])
 
 

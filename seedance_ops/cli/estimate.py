@@ -12,9 +12,7 @@ from seedance_ops.cli.output import JsonOption, print_json
 from seedance_ops.cli.run import SetOption
 
 if TYPE_CHECKING:
-    from seedance_ops.jobs.training_job import TrainingJob
     from seedance_ops.planning.estimate import Estimate
-    from seedance_ops.planning.history import HistoryRecord
     from seedance_ops.planning.seeds import GateSeeds
 
 app = typer.Typer(add_completion=False)
@@ -33,6 +31,7 @@ def estimate(
     option is not valid.
     """
     from seedance_ops.cli.job_file import load_job_or_exit
+    from seedance_ops.cli.job_history import histories_of
     from seedance_ops.cost.catalogue import CatalogueError, PriceMissing
     from seedance_ops.jobs.catalog import CatalogError, launcher_profile, price_catalogue
     from seedance_ops.planning.estimate import estimate_study
@@ -46,7 +45,7 @@ def estimate(
     except (CatalogError, CatalogueError, PriceMissing) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
-    history = _history(job)
+    history = histories_of([job.metadata.name])[job.metadata.name]
     found = estimate_study(job, profiles=profiles, prices=prices, history=history)
     seeds = seeds_needed(job, history)
     if as_json:
@@ -60,26 +59,12 @@ def estimate(
     raise typer.Exit(1 if found.over_budget else 0)
 
 
-def _history(job: TrainingJob) -> list[HistoryRecord]:
-    """Earlier runs of the job; without a store to look in there are none, which is said and is no error."""
-    from seedance_ops.cli.finished_run import object_store
-    from seedance_ops.planning.history import History
-    from seedance_ops.storage.errors import StorageError
-    from seedance_ops.storage.server import EmbeddedStoreError
-
-    try:
-        with object_store() as base:
-            return History(base, job.metadata.name).records()
-    except (StorageError, EmbeddedStoreError) as error:
-        typer.echo(f"warning: no history: {error}", err=True)
-        return []
-
-
 def _print(found: Estimate) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from seedance_ops.quality.wording import number
+    from seedance_ops.reporting.comparing import BASIS_WORDS
 
     table = Table("variant", "runs", "one run", "accelerator hours", "USD", "from")
     for variant in found.variants:
@@ -89,9 +74,7 @@ def _print(found: Estimate) -> None:
             f"{number(variant.run_s)} s",
             number(variant.accelerator_hours),
             number(variant.usd),
-            {"history": "earlier runs", "declared": "budget.expected_run_s", "bound": "its deadline"}[
-                variant.basis
-            ],
+            BASIS_WORDS[variant.basis],
         )
     console = Console()
     console.print(table)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import flatten
-from seedance_ops.planning.estimate import Estimate
+from seedance_ops.planning.estimate import Basis, Estimate
 from seedance_ops.reporting.report_model import Report
 from seedance_ops.strict_model import StrictModel
 
+BASIS_WORDS: dict[Basis, str] = {
+    "history": "earlier runs",
+    "declared": "budget.expected_run_s",
+    "bound": "its deadline",
+}
+"""What an estimate rests on, for people."""
 _SAYS_WHICH_RUN = {"run_id", "job_hash"}
 """Of a stamp: different in any two runs, or in any two jobs that differ."""
 
@@ -31,6 +37,9 @@ class CostChange(StrictModel):
     what: str
     a_usd: float | None
     b_usd: float | None
+    a_basis: Basis | None = None
+    """What an estimate of A rests on; none of what was measured, and of the whole study."""
+    b_basis: Basis | None = None
 
     @property
     def change(self) -> float | None:
@@ -57,6 +66,8 @@ class Comparison(StrictModel):
     stamp: tuple[Changed, ...] = ()
     cost: tuple[CostChange, ...]
     verdicts: tuple[VerdictChange, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader must know of the estimates."""
 
 
 def compare_jobs(
@@ -64,16 +75,19 @@ def compare_jobs(
 ) -> Comparison:
     """Two jobs; ``estimates`` where both could be priced."""
     per_run: list[Mapping[str, float]] = [{}, {}]
+    bases: list[dict[str, Basis]] = [{}, {}]
     study: list[float | None] = [None, None]
     if estimates is not None:
-        per_run = [{v.variant: v.usd / v.runs for v in found.variants} for found in estimates]
+        per_run = [{v.variant: v.usd_per_run for v in found.variants} for found in estimates]
+        bases = [{v.variant: v.basis for v in found.variants} for found in estimates]
         study = [found.usd for found in estimates]
     return Comparison(
         a=names[0],
         b=names[1],
         cost_is="estimated",
         settings=settings_changed(*jobs),
-        cost=_costs(per_run, study) if estimates is not None else (),
+        cost=_costs(per_run, study, bases) if estimates is not None else (),
+        notes=tuple(_notes(names, jobs, bases)),
     )
 
 
@@ -125,9 +139,38 @@ def _changed(ours: Mapping[str, JsonValue], theirs: Mapping[str, JsonValue]) -> 
     )
 
 
-def _costs(per_run: list[Mapping[str, float]], study: list[float | None]) -> tuple[CostChange, ...]:
+def _costs(
+    per_run: list[Mapping[str, float]],
+    study: list[float | None],
+    bases: Sequence[Mapping[str, Basis]] = ({}, {}),
+) -> tuple[CostChange, ...]:
     variants = dict.fromkeys([*per_run[0], *per_run[1]])
     return (
-        *(CostChange(what=name, a_usd=per_run[0].get(name), b_usd=per_run[1].get(name)) for name in variants),
+        *(
+            CostChange(
+                what=name,
+                a_usd=per_run[0].get(name),
+                b_usd=per_run[1].get(name),
+                a_basis=bases[0].get(name),
+                b_basis=bases[1].get(name),
+            )
+            for name in variants
+        ),
         CostChange(what="study", a_usd=study[0], b_usd=study[1]),
     )
+
+
+def _notes(
+    names: tuple[str, str], jobs: tuple[TrainingJob, TrainingJob], bases: Sequence[Mapping[str, Basis]]
+) -> Iterator[str]:
+    """Where there is no history for an estimate, and where A's and B's are not on one footing."""
+    for name, job, of_job in zip(names, jobs, bases, strict=True):
+        for basis in ("declared", "bound"):
+            if variants := [variant for variant, found in of_job.items() if found == basis]:
+                yield (
+                    f"{name}: no earlier run of {job.metadata.name} with the work of {', '.join(variants)}; "
+                    f"estimated by {BASIS_WORDS[basis]}"
+                )
+    apart = [name for name in bases[0] if name in bases[1] and bases[0][name] != bases[1][name]]
+    if apart:
+        yield f"A and B are estimated from different things, so their ratio says little: {', '.join(apart)}"

@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 from seedance_ops.cli.app import app
 from seedance_ops.jobs.loader import load_job_text
 from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.planning.history import History, HistoryRecord, Observation
 from seedance_ops.reporting.report import failed_report
+from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.config import URI_VARIABLE, StorageLocation
 from tests.unit.reporting.conftest import JOB, PRICE, judge_run, manifest_of, tables_of
 from tests.unit.reporting.test_report import report_of
@@ -138,12 +140,38 @@ def test_two_runs_differ_in_price_stamp_and_cost(stored):
     assert "prices.bf16.usd_per_accelerator_hour" in invoke("diff", "tiny/run-1", "tiny/run-2").stdout
 
 
-def test_two_job_files_differ_by_dotted_path_and_in_what_they_would_cost(project):
+@pytest.fixture
+def two_files(project, stored):
+    """The example job, and a copy with half the samples and twice the seeds."""
     text = Path("include/jobs/char_gpt.yaml").read_text(encoding="utf-8")
     Path("other.yaml").write_text(
         text.replace("seeds: 5", "seeds: 10").replace("samples: 960}", "samples: 480}"), encoding="utf-8"
     )
-    result = invoke("diff", "include/jobs/char_gpt.yaml", "other.yaml", "--json")
+    return "include/jobs/char_gpt.yaml", "other.yaml"
+
+
+@pytest.fixture
+def history(stored):
+    """Where judged runs of the example job are remembered; empty again for the next test."""
+    yield History(stored.base, "char-gpt")
+    ObjectStore(stored.base.child("_history", "char-gpt")).delete("earlier.json")
+
+
+def remember(history, *, seconds, samples):
+    """A judged run of the example job, of which every training of the baseline took so long."""
+    observations = [
+        Observation(variant="baseline", metric="run_s", values=(seconds, seconds)),
+        Observation(variant="baseline", metric="samples", values=(samples, samples)),
+    ]
+    record = HistoryRecord(
+        job="char-gpt", job_hash="0", run_id="earlier", ended_at_s=1.0, accepted=(), run_accepted=True,
+        baseline="baseline", observations=tuple(observations), usd_per_accelerator_hour={}, stamp={},
+    )  # fmt: skip
+    history.append(record)
+
+
+def test_two_job_files_differ_by_dotted_path_and_in_what_they_would_cost(two_files):
+    result = invoke("diff", *two_files, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert {row["path"]: (row["a"], row["b"]) for row in found["settings"]} == {
@@ -153,6 +181,23 @@ def test_two_job_files_differ_by_dotted_path_and_in_what_they_would_cost(project
     costs = {row["what"]: (row["a_usd"], row["b_usd"]) for row in found["cost"]}
     assert costs["study"][1] == pytest.approx(2 * costs["study"][0])  # by its deadline, for want of history
     assert costs["bf16"][1] == pytest.approx(costs["bf16"][0])
+    assert {row["a_basis"] for row in found["cost"][:-1]} == {"bound"}
+    assert found["notes"][0].startswith("include/jobs/char_gpt.yaml: no earlier run of char-gpt")
+    assert len(found["notes"]) == 2
+
+
+def test_a_file_is_estimated_from_earlier_runs_with_the_same_work(two_files, history):
+    remember(history, seconds=90.0, samples=480.0)  # as many as the copy trains
+    result = invoke("diff", *two_files, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    baseline = next(row for row in found["cost"] if row["what"] == "baseline")
+    assert (baseline["a_basis"], baseline["b_basis"]) == ("bound", "history")
+    # Two cores for 90 s at 0.0425 USD an hour each, by the catalogue.
+    assert baseline["b_usd"] == pytest.approx(2 * 0.0425 * 90 / 3600)
+    assert found["notes"][-1].endswith("so their ratio says little: baseline")
+    printed = invoke("diff", *two_files)
+    assert "estimated by its deadline" in printed.stdout
 
 
 def test_a_file_and_a_run_are_not_compared(project):

@@ -23,6 +23,7 @@ def validate(
     as_json: JsonOption = False,
 ) -> None:
     """Check job files; prints every error with its place, and exits 1 if there is one."""
+    from seedance_ops.cli.price_keys import check_price_keys
     from seedance_ops.jobs.loader import defaults_errors, load_jobs
     from seedance_ops.jobs.project import DEFAULTS_FILE
     from seedance_ops.jobs.published_file import is_published_file
@@ -31,12 +32,18 @@ def validate(
     defaults = [file for file in files if file.name == DEFAULTS_FILE]
     figures = [file for file in files if file not in defaults and is_published_file(file)]
     loaded = load_jobs(file for file in files if file not in (*defaults, *figures))
+    priced = {job.source: check_price_keys(job) for job in loaded.jobs}
     errors = (
         *(error for file in defaults for error in defaults_errors(file)),
         *(error for file in figures for error in _published_errors(file)),
         *loaded.errors,
+        *(error for found in priced.values() for error in found.errors),
     )
-    warnings = [*(warning for job in loaded.jobs for warning in job.warnings), *loaded.warnings]
+    warnings = [
+        *(warning for job in loaded.jobs for warning in job.warnings),
+        *loaded.warnings,
+        *(warning for found in priced.values() for warning in found.warnings),
+    ]
     if as_json:
         print_json(
             {
@@ -52,6 +59,7 @@ def validate(
         for error in errors:
             typer.echo(f"error: {error.render()}", err=True)
         broken = {error.place.source for error in errors if error.place}
+        broken |= {source for source, found in priced.items() if found.errors}  # by a defaults.yaml too
         for job in loaded.jobs:
             if job.source not in broken:
                 typer.echo(f"{job.source}: valid ({_size(job.job)})")

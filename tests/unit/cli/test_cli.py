@@ -91,6 +91,56 @@ def test_validate_says_of_a_good_defaults_file_what_it_checked(project, text):
     )
 
 
+def validate_priced(project, *, prices="", job="", launchers=""):
+    """Validate the example job with these words replaced, as ``old=new``."""
+    files = {"catalog/prices.yaml": prices, "jobs/char_gpt.yaml": job, "catalog/launchers.yaml": launchers}
+    for name, change in files.items():
+        file = project / "include" / name
+        old, _, new = change.partition("=")
+        file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    return invoke("validate", project / "include/jobs/char_gpt.yaml")
+
+
+def test_validate_says_where_a_launcher_names_a_price_that_no_catalogue_has(project):
+    result = validate_priced(project, launchers="price: local-cpu=price: local-cqu")
+    assert result.exit_code == 1
+    line = next(
+        number
+        for number, text in enumerate((project / "include/jobs/char_gpt.yaml").read_text().splitlines(), 1)
+        if text.startswith("launcher:")
+    )
+    assert (
+        f"char_gpt.yaml:{line}:11: launcher: launcher profile local is priced by local-cqu" in result.output
+    )
+    assert "try: local-cpu" in result.output
+    assert ": valid" not in result.output
+    assert result.output.count("local-cqu, which is not in") == 1, "three variants share the launcher"
+
+
+def test_validate_points_at_the_variant_that_chooses_the_launcher(project):
+    inline = "{kind: local, price: nothing}"
+    result = validate_priced(project, job=f"  baseline: {{}}=  baseline: {{set: {{launcher: {inline}}}}}")
+    assert result.exit_code == 1, result.output
+    assert "variants.baseline.set.launcher.price: the launcher is priced by nothing" in result.output
+
+
+def test_validate_finds_a_price_in_the_overlay(project, monkeypatch, tmp_path):
+    overlay = tmp_path / "contract.yaml"
+    overlay.write_text(
+        "prices: {ours: {usd_per_accelerator_hour: 1.0, source: a contract, date: 2026-01-02}}", "utf-8"
+    )
+    monkeypatch.setenv("SEEDANCE_PRICES_OVERLAY", str(overlay))
+    assert validate_priced(project, launchers="price: local-cpu=price: ours").exit_code == 0
+
+
+def test_validate_warns_where_there_is_no_price_catalogue(project):
+    (project / "include/catalog/prices.yaml").unlink()
+    result = invoke("validate", project / "include/jobs/char_gpt.yaml")
+    assert result.exit_code == 0, result.output
+    assert "warning" in result.stderr
+    assert "no price catalogue" in result.stderr
+
+
 def test_validate_as_json(project):
     (project / "bad.yaml").write_text("kind: [\n", encoding="utf-8")
     result = invoke("validate", "bad.yaml", "--json")

@@ -15,7 +15,12 @@ from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.config import StorageLocation
 from seedance_ops.training.checkpoint.catalogue import CheckpointCatalogue
 from seedance_ops.training.checkpoint.manifest import CheckpointManifest
-from seedance_ops.training.metrics.reading import read_checkpoint_writes, read_evaluations, read_steps
+from seedance_ops.training.metrics.reading import (
+    read_checkpoint_writes,
+    read_evaluations,
+    read_steps,
+    read_usage,
+)
 from seedance_ops.training.plan import LaunchPlan
 
 DENSE: dict[str, Any] = {"algorithm": "dense"}
@@ -94,6 +99,10 @@ def test_a_killed_run_resumes_to_the_same_bits(
     ]
     assert {row["submission"] for row in steps if row["step"] <= 5} == {1}
     assert {row["submission"] for row in steps if row["step"] > 5} == {2}
+    used = read_usage(store).to_pylist()
+    assert {(row["submission"], row["rank"]) for row in used if row["component"] == "egress"} == {
+        (submission, rank) for submission in (1, 2) for rank in range(ranks)
+    }
     reference = read_steps(ObjectStore(location.child("whole"))).to_pylist()
     for column in ("train_loss", "bytes_on_wire", "model_flops", "samples"):
         assert [row[column] for row in steps] == [row[column] for row in reference]

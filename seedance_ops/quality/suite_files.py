@@ -39,7 +39,7 @@ def load_suite(project: Path | None) -> Suite:
     errors: list[JobError] = []
     for path in paths:
         try:
-            suites.append(load_suite_text(read_text(path), path))
+            suites.append(load_suite_text(read_text(path), path.relative_to(project or "")))
         except JobErrors as broken:
             errors.extend(broken.errors)
     if errors:

@@ -9,6 +9,9 @@ from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import OVERRIDABLE
+from seedance_ops.quality.data.gather import gather_data
+from seedance_ops.quality.data.of_run import suite_of_run
+from seedance_ops.quality.data.tables import DataTables
 from seedance_ops.quality.judge import judge
 from seedance_ops.quality.statistics import summarise
 from seedance_ops.reporting.report import build_report
@@ -30,6 +33,9 @@ def judge_again(
 ) -> Report:
     """The report that the run would have, had its gates or prices been others.
 
+    Its data are held to the suite by which the run was judged; of prices only what no accelerator can cost is
+    found, because a run does not keep the hardware catalogue.
+
     Args:
         run: Its objects; nothing is written to them.
         manifest: What was planned.
@@ -42,6 +48,8 @@ def judge_again(
         ObjectMissing: The run left no tables.
     """
     if job is not None:
+        if manifest.job.phases and job.phases:  # what the screening stopped was not trained in full
+            job = job.only(manifest.job.variants)
         _require_same_trainings(manifest.job, job)
         manifest = manifest.model_copy(update={"job": job})
     if catalogue is not None:
@@ -55,7 +63,11 @@ def judge_again(
     costs = price_runs(table.frame, tables.launches, manifest.prices)
     runs = with_costs(table.frame, costs)
     statistics = summarise(manifest.job, runs)
-    gates = judge(manifest.job, runs, statistics, table.missing)
+    recorded = DataTables(
+        runs=runs, launches=tables.launches, steps=tables.steps, evaluations=tables.evaluations
+    )
+    data = gather_data(suite_of_run(run), manifest, recorded, statistics)
+    gates = judge(manifest.job, runs, statistics, table.missing, data=data)
     ledger = ledger_of(
         table.frame,
         tables.launches,
@@ -64,7 +76,17 @@ def judge_again(
         other=manifest.job.prices,
         usage=tables.usage,
     )
-    return build_report(manifest, run.stamp(), tables, table, costs, statistics, gates, ledger=ledger)
+    return build_report(
+        manifest,
+        run.stamp(),
+        tables,
+        table,
+        costs,
+        statistics,
+        gates,
+        ledger=ledger,
+        screening=run.screening(),
+    )
 
 
 def _require_same_trainings(planned: TrainingJob, given: TrainingJob) -> None:

@@ -159,9 +159,21 @@ def _bill(report: Report) -> str:
 def _doubts(report: Report) -> Iterator[str]:
     for run in report.missing:
         yield f"missing: **{escaped(run.variant)}** seed {run.seed}: {escaped(run.reason)}"
+    yield from _data_checks(report)
     for warning in report.validity.warnings if report.validity else ():
         yield f"⚠️ {escaped(warning)}"
     yield from map(escaped, report.limits)
+
+
+def _data_checks(report: Report) -> Iterator[str]:
+    if report.validity is None or not report.validity.data_checks:
+        return
+    doubtful = report.validity.checks_not_held
+    for check in doubtful:
+        mark = "⚠️" if check.severity == "warning" else _OUTCOMES[check.outcome]
+        yield f"{mark} {escaped(wording.data_sentence_of(check))}"
+    total = len(report.validity.data_checks)
+    yield f"{total - len(doubtful)} of {total} data checks hold."
 
 
 def _provenance(report: Report) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from seedance_ops.jobs.manifest import RunManifest
+from seedance_ops.jobs.screening import Screening
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import Difference
 from seedance_ops.quality.results import GateResults
@@ -36,6 +37,7 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
     gates: GateResults,
     *,
     ledger: pd.DataFrame | None = None,
+    screening: Screening | None = None,
 ) -> Report:
     """The whole report of a run that was judged.
 
@@ -48,11 +50,12 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         statistics: What ``summarise`` made of them.
         gates: What ``judge`` made of those.
         ledger: Rows of ``cost.ledger.ledger_of``; without it the report takes no bill apart.
+        screening: What came before, where the job has phases.
     """
     job = manifest.job
     columns = columns_of(job, statistics)
     quality = job.workload.quality
-    study = study_cost_of(costs, tables.earlier_launches)
+    study = study_cost_of(costs, tables.earlier_launches, reused=manifest.reused, screening=screening)
     hourly = dict(zip(costs["variant"], costs["usd_per_accelerator_hour"], strict=True))
     return Report(
         job=job.metadata.name,
@@ -61,7 +64,7 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         run_id=manifest.run_id,
         source=manifest.source,
         status="judged",
-        headline=headline_of(gates),
+        headline=headline_of(gates, screening),
         accept=gates.accept,
         accepted=gates.accepted,
         baseline=job.baseline,
@@ -87,6 +90,8 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         statistics=statistics,
         missing=table.missing,
         problems=(*gates.problems, *tables.problems),
+        screening=screening,
+        reused=manifest.reused,
         order=_order(tables.launches, costs),
         prices=_prices(costs),
         study=study,
@@ -99,8 +104,9 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
             earlier_launches=tables.earlier_launches,
             costs=costs,
             statistics=statistics,
+            gates=gates,
         ),
-        limits=limits_of(job, statistics, table.frame),
+        limits=limits_of(job, statistics, table.frame, manifest.reused),
         overrides=manifest.overrides,
         replaced=manifest.replaced,
         stamp=stamp,
@@ -129,14 +135,16 @@ def failed_report(manifest: RunManifest, stamp: dict[str, str], problems: list[s
     )
 
 
-def headline_of(gates: GateResults) -> str:
-    """The verdict line: what was accepted, what was not."""
+def headline_of(gates: GateResults, screening: Screening | None = None) -> str:
+    """The verdict line: what was accepted, what was not, and what was not tried in full."""
     words = {"accepted": "accepted", "rejected": "rejected", "not_judgeable": "not judgeable"}
     parts = [
         f"{', '.join(names)} {word}"
         for outcome, word in words.items()
         if (names := [verdict.variant for verdict in gates.verdicts if verdict.outcome == outcome])
     ]
+    if screening and (stopped := [row.variant for row in screening.variants if not row.confirmed]):
+        parts.append(f"{', '.join(stopped)} stopped by the screening")
     return "; ".join(parts) or "No variant was judged"
 
 

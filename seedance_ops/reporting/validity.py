@@ -14,6 +14,7 @@ from seedance_ops.cost.run_cost import KEYS
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.metrics import metrics_of
 from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.quality.results import DataCheck, GateResults
 from seedance_ops.quality.statistics import MetricLevel, Statistics
 from seedance_ops.quality.wording import number
 from seedance_ops.stats.bootstrap_t import is_skewed
@@ -63,6 +64,15 @@ class Validity(StrictModel):
     drift: Drift | None
     """None with too few runs."""
     warnings: tuple[str, ...]
+    data_checks: tuple[DataCheck, ...] = ()
+    """What the suite of data expectations found; none where the run was judged without one."""
+    suite_sha256: str | None = None
+    """Of that suite."""
+
+    @property
+    def checks_not_held(self) -> tuple[DataCheck, ...]:
+        """The data checks that failed, broke or had nothing to look at."""
+        return tuple(check for check in self.data_checks if check.outcome != "pass")
 
 
 def validity_of(
@@ -74,6 +84,7 @@ def validity_of(
     earlier_launches: pd.DataFrame,
     costs: pd.DataFrame,
     statistics: Statistics,
+    gates: GateResults,
 ) -> Validity:
     """What a reader must know before relying on the numbers.
 
@@ -85,6 +96,7 @@ def validity_of(
         earlier_launches: Those of the takes before.
         costs: What ``price_runs`` says.
         statistics: What ``summarise`` made of the runs.
+        gates: What ``judge`` made of data and gates.
     """
     with_cost = runs.merge(costs[[*KEYS, *_COSTS]], on=KEYS, how="left")
     noise = tuple(_noise(manifest.job, with_cost, statistics))
@@ -104,6 +116,8 @@ def validity_of(
             *_of_code(stamp),
             *_of_order(manifest.job),
         ),
+        data_checks=gates.data_checks,
+        suite_sha256=gates.suite_sha256,
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 from airflow.sdk import Context
 
@@ -83,13 +85,23 @@ class StatisticsOperator(StageOperator):
 
 
 class QualityGateOperator(StageOperator):
-    """Judge the gates. Records, and never raises on a rejection: the verdict is a task of its own."""
+    """Judge data and gates. Records, and never raises on a rejection: the verdict is a task of its own.
+
+    Args:
+        project: The project's root on this machine: its ``include/expectations/`` are the suite that the
+            data are held to; default: the built-in suite.
+    """
+
+    def __init__(self, *, project: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.project = project
 
     def execute(self, context: Context) -> dict[str, str]:
         """Write ``gates.json`` and the job's history; returns each variant's verdict."""
         from seedance_ops.cost.run_cost import with_costs
         from seedance_ops.planning.history import History
         from seedance_ops.planning.recording import record_of
+        from seedance_ops.quality.data.of_run import data_of_run
         from seedance_ops.quality.judge import judge
         from seedance_ops.quality.missing import MissingRuns
         from seedance_ops.quality.statistics import Statistics
@@ -99,7 +111,10 @@ class QualityGateOperator(StageOperator):
         job = manifest.job
         runs = with_costs(run.frame("runs"), run.frame("costs"))
         missing = run.read("missing.json", MissingRuns).runs
-        results = judge(job, runs, run.read("statistics.json", Statistics), missing)
+        statistics = run.read("statistics.json", Statistics)
+        project = Path(self.project) if self.project else None
+        data = data_of_run(run, manifest, runs, statistics, project=project)
+        results = judge(job, runs, statistics, missing, data=data)
         run.write("gates.json", results)
         History(self.base, job.metadata.name).append(record_of(manifest, run.stamp(), results, runs))
         return {verdict.variant: verdict.outcome for verdict in results.verdicts}

@@ -55,9 +55,9 @@ class DataEvidence:
     problems: tuple[str, ...] = ()
 
     @classmethod
-    def of_broken_suite(cls, problem: str) -> DataEvidence:
-        """Of a suite that cannot be read: every gate is an error, nothing is accepted."""
-        return cls(suite=None, problems=(problem,))
+    def unusable(cls, *problems: str) -> DataEvidence:
+        """Of a suite that cannot be read or applied: every gate is an error, nothing is accepted."""
+        return cls(suite=None, problems=problems)
 
 
 def gather_data(

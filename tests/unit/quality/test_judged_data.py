@@ -218,7 +218,7 @@ def test_a_misspelt_expectation_fails_every_gate_and_every_check(manifest, table
 
 def test_a_suite_that_cannot_be_read_fails_every_gate(manifest, tables):
     job, statistics = manifest(LOSS).job, summarise(manifest(LOSS).job, tables.runs)
-    data = DataEvidence.of_broken_suite("include/expectations/data.yaml:2:12: not one of the allowed values")
+    data = DataEvidence.unusable("include/expectations/data.yaml:2:12: not one of the allowed values")
     results = judge(job, tables.runs, statistics, (), data=data)
     assert [gate.outcome for gate in results.gates] == ["error"]
     assert results.problems == data.problems

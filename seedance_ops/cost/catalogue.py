@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from seedance_ops.cost.peaks import PeakUsed, training_peak
 from seedance_ops.strict_model import StrictModel
 
 Basis = Literal["list", "spot", "contracted", "amortised"]
@@ -70,6 +71,8 @@ class Price(StrictModel):
     note: str | None = None
     accelerator: str | None = None
     """Key in ``hardware.yaml``."""
+    peak: PeakUsed | None = None
+    """What that accelerator can do at best; none where it is not there."""
     origin: Origin = "catalogue"
     """``user``: from an overlay, which is the reader's own and not part of the project."""
 
@@ -85,6 +88,8 @@ class PriceCatalogue(StrictModel):
     entries: dict[str, PriceEntry]
     overlaid: frozenset[str] = frozenset()
     """Keys whose entry is from an overlay."""
+    peaks: dict[str, PeakUsed] = {}
+    """By the accelerator's key in ``hardware.yaml``."""
 
     def price(self, key: str, *, variant: str) -> Price:
         """The price under a key; raises ``PriceMissing``, which names the variant that needs it."""
@@ -103,12 +108,13 @@ class PriceCatalogue(StrictModel):
             basis=entry.basis,
             note=entry.note,
             accelerator=entry.accelerator,
+            peak=self.peaks.get(entry.accelerator or ""),
             origin="user" if key in self.overlaid else "catalogue",
         )
 
 
 def load_prices(path: Path, overlay: Path | None = None) -> PriceCatalogue:
-    """Read the catalogue.
+    """Read the catalogue; what accelerators can do from the ``hardware.yaml`` beside it, if there is one.
 
     Args:
         path: The project's catalogue.
@@ -117,13 +123,13 @@ def load_prices(path: Path, overlay: Path | None = None) -> PriceCatalogue:
 
     Raises:
         PriceMissing: There is no such file.
-        CatalogueError: It is not a valid catalogue.
+        CatalogueError: One of them is not a valid catalogue.
     """
-    entries = _entries(path)
+    entries, peaks = _entries(path), _peaks(path.with_name("hardware.yaml"))
     if overlay is None:
-        return PriceCatalogue(file=path, entries=entries)
+        return PriceCatalogue(file=path, entries=entries, peaks=peaks)
     own = _entries(overlay, basis="contracted")
-    return PriceCatalogue(file=path, entries=entries | own, overlaid=frozenset(own))
+    return PriceCatalogue(file=path, entries=entries | own, overlaid=frozenset(own), peaks=peaks)
 
 
 def explained(error: ValidationError) -> str:
@@ -132,6 +138,15 @@ def explained(error: ValidationError) -> str:
         f"{'.'.join(str(part) for part in item['loc']) or 'the file'}: {item['msg']}"
         for item in error.errors(include_url=False, include_input=False)
     )
+
+
+def _peaks(hardware: Path) -> dict[str, PeakUsed]:
+    from seedance_ops.cost.hardware import load_hardware  # which needs this module's errors
+
+    if not hardware.is_file():
+        return {}
+    found = {key: training_peak(key, entry) for key, entry in load_hardware(hardware).entries.items()}
+    return {key: peak for key, peak in found.items() if peak is not None}
 
 
 def _entries(path: Path, basis: Basis | None = None) -> dict[str, PriceEntry]:

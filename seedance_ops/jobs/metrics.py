@@ -75,6 +75,7 @@ _BUILT_IN = (
     ),
     _measured("peak_memory_bytes", "B", "lower", "maximum over ranks and steps", "launcher"),
     _measured("achieved_tflops", "TFLOPS", "higher", "model FLOPs of all ranks ÷ summed step time"),
+    _measured("mfu", "1", "higher", "achieved_tflops ÷ (accelerators × the peak that the report names)"),
     _measured("train_elapsed_s", "s", "lower", "training time over all submissions that count"),
     _measured(
         "run_s", "s", "lower", "the launcher's run time, start to end, over all submissions", "launcher"

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
+from seedance_ops.cost.peaks import PeakUsed
 from seedance_ops.jobs.execution import MINIMUM_SEEDS
 from seedance_ops.jobs.reuse import ReusedRuns
 from seedance_ops.jobs.training_job import TrainingJob
@@ -23,6 +24,7 @@ def limits_of(
     statistics: Statistics,
     runs: pd.DataFrame,
     reused: Mapping[str, ReusedRuns] = MappingProxyType({}),
+    peaks: Mapping[str, PeakUsed | None] = MappingProxyType({}),
 ) -> tuple[str, ...]:
     """Sample size, method, what could have been detected, and what the measurements are."""
     return (
@@ -31,6 +33,7 @@ def limits_of(
         *_detectable(job, statistics),
         *_target(job, statistics, runs),
         *_measurements(job, runs),
+        *_utilisation(runs, peaks),
     )
 
 
@@ -106,3 +109,23 @@ def _measurements(job: TrainingJob, runs: pd.DataFrame) -> Iterator[str]:
         yield "The program ran unchanged: time and utilisation are what the launcher saw."
     if job.unequal_work == "allowed":
         yield "The job allows variants to do different amounts of work: per-run figures may not compare."
+
+
+def _utilisation(runs: pd.DataFrame, peaks: Mapping[str, PeakUsed | None]) -> Iterator[str]:
+    """What a utilisation is a share of, where a GPU was measured."""
+    if runs.empty or "mfu" not in runs or runs["gpu_utilisation_mean"].isna().all():
+        return
+    yield "Utilisation of a GPU is the driver's: the share of time in which any kernel ran, of no peak."
+    by_peak: dict[str, list[str]] = {}
+    completed = set(runs["variant"])
+    for variant, peak in peaks.items():
+        if variant not in completed:
+            continue
+        words = (
+            f"MFU is achieved model FLOPS per accelerator ÷ {peak.words()}, in whatever precision it trained"
+            if peak
+            else "no MFU, since hardware.yaml has no entry for the accelerator, or the price is another's"
+        )
+        by_peak.setdefault(words, []).append(variant)
+    for words, variants in by_peak.items():
+        yield f"{', '.join(variants)}: {words}."

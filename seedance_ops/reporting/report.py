@@ -18,7 +18,7 @@ from seedance_ops.reporting.html import render_html
 from seedance_ops.reporting.limits import limits_of
 from seedance_ops.reporting.pareto import pareto_of
 from seedance_ops.reporting.report_model import PriceUsed, Report, RunInOrder
-from seedance_ops.reporting.run_table import RunTable
+from seedance_ops.reporting.run_table import RunTable, peak_of
 from seedance_ops.reporting.run_tables import RunTables
 from seedance_ops.reporting.strategy_table import columns_of, effects_of, strategies_of
 from seedance_ops.reporting.study_cost import study_cost_of
@@ -106,7 +106,13 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
             statistics=statistics,
             gates=gates,
         ),
-        limits=limits_of(job, statistics, table.frame, manifest.reused),
+        limits=limits_of(
+            job,
+            statistics,
+            table.frame,
+            manifest.reused,
+            {name: peak_of(manifest, name) for name in job.variants},
+        ),
         overrides=manifest.overrides,
         replaced=manifest.replaced,
         stamp=stamp,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from seedance_ops.cost.peaks import PeakUsed, mfu
 from seedance_ops.jobs.workload import UserMetric
 from seedance_ops.training.config import QualityConfig
 
@@ -57,6 +58,13 @@ def checkpoint_metrics(writes: pd.DataFrame) -> Metrics:
         return {"checkpoint_write_cv": math.nan}
     throughput = chosen["bytes"] / chosen["write_s"]
     return {"checkpoint_write_cv": float(throughput.std(ddof=1) / throughput.mean())}
+
+
+def peak_metrics(metrics: Metrics, accelerators: int, peak: PeakUsed | None) -> Metrics:
+    """Utilisation of a peak that is known, by a GPU that was seen at work; else NaN."""
+    if peak is None or math.isnan(metrics["gpu_utilisation_mean"]):
+        return {"mfu": math.nan}
+    return {"mfu": mfu(metrics["achieved_tflops"], accelerators, peak)}
 
 
 def energy_metrics(usage: pd.DataFrame, samples: float) -> Metrics:

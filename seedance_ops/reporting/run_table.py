@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from seedance_ops.cost.peaks import PeakUsed, is_of
 from seedance_ops.cost.run_cost import COST_METRICS
 from seedance_ops.jobs.manifest import PlannedRun, RunManifest
 from seedance_ops.jobs.metrics import metrics_of
@@ -18,6 +19,7 @@ from seedance_ops.reporting.run_metrics import (
     checkpoint_metrics,
     energy_metrics,
     launch_metrics,
+    peak_metrics,
     session_metrics,
     workload_metrics,
 )
@@ -65,7 +67,7 @@ def assemble(manifest: RunManifest, tables: RunTables) -> RunTable:
         of_run = records.of(planned)
         reason = _why_missing(of_run, variant)
         if reason is None:
-            rows.append(_row(planned, of_run, variant))
+            rows.append(_row(planned, of_run, variant, peak_of(manifest, planned.variant)))
         else:
             missing.append(MissingRun(variant=planned.variant, seed=planned.seed, reason=reason))
     columns = columns_of(manifest.job)
@@ -105,7 +107,16 @@ class _Parts:
         return self._none if rows is None else self._frame.iloc[rows]
 
 
-def _row(planned: PlannedRun, records: RunTables, variant: ResolvedVariant) -> dict[str, object]:
+def peak_of(manifest: RunManifest, variant: str) -> PeakUsed | None:
+    """What the variant's accelerator can do at best, where its price says which accelerator that is."""
+    price = manifest.prices.get(variant)
+    peak = price.peak if price else None
+    return peak if peak and is_of(manifest.job.resolve(variant).resources.accelerator, peak) else None
+
+
+def _row(
+    planned: PlannedRun, records: RunTables, variant: ResolvedVariant, peak: PeakUsed | None
+) -> dict[str, object]:
     newest = records.launches.iloc[-1]
     workload = variant.workload
     metrics = launch_metrics(records.launches)
@@ -114,6 +125,7 @@ def _row(planned: PlannedRun, records: RunTables, variant: ResolvedVariant) -> d
     if workload.runtime == "session":
         metrics |= session_metrics(records.steps) | checkpoint_metrics(records.checkpoint_writes)
         metrics |= energy_metrics(records.usage, metrics["samples"])
+        metrics |= peak_metrics(metrics, variant.num_nodes * variant.resources.count, peak)
         method = ", ".join(sorted(records.steps["flops_method"].dropna().unique()))
     return {
         "variant": planned.variant,

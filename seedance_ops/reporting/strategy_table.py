@@ -19,6 +19,7 @@ _TITLES = {
     "communication_wait_s": "Waiting in communication",
     "bytes_on_wire": "Bytes on wire",
     "usd_per_run": "USD per run",
+    "mfu": "MFU",
     "energy_kwh": "Energy",
 }
 _HEADLINE = {"usd_to_target_quality": "USD to target quality"}

@@ -13,9 +13,14 @@ from airflow.sdk import DAG
 
 from seedance_ops.orchestration.build import build_dag
 
+PRICES = {
+    "requests_usd_per_1000": {"put": {"usd": 0.005, "key": "put"}},
+    "egress_usd_per_gb": {"usd": 0.09, "key": "egress"},
+}
+
 
 def shrunk(text: str) -> str:
-    """Two variants, two seeds, three steps of the largest batch on one rank."""
+    """Two variants, two seeds, three steps of the largest batch on one rank; what it sends is priced."""
     job = yaml.safe_load(text)
     if job["kind"] != "TrainingJob":
         return text
@@ -23,6 +28,7 @@ def shrunk(text: str) -> str:
     job["repeats"]["seeds"] = 2
     job["accept"] = "report"
     job["resources"] = {"accelerators": "cpu:1"}
+    job["prices"] = job.get("prices", {}) | PRICES
     job["params"] = [path for path in job.get("params", []) if not path.startswith("variants.")]
     if job["workload"].get("stop"):
         job["workload"]["stop"] = {"samples": 3 * largest_batch(job)}

@@ -133,6 +133,24 @@ def test_every_job_runs_to_its_report(runs: list[dict[str, Any]], base: StorageL
         assert report["stamp"]["job_hash"] == stored.manifest().job_hash
 
 
+def test_what_a_job_sent_to_the_store_is_in_its_bill(
+    runs: list[dict[str, Any]], base: StorageLocation
+) -> None:
+    run = next(run for run in runs if run["dag_id"] == "char-gpt")
+    stored = RunStore(base, run["dag_id"], run["run_id"])
+    ledger = stored.frame("ledger").groupby("component")["quantity"].sum()
+    # Operators write what is below _run and launches; a rank's last part tells of no request of its own.
+    kept = [key for key in stored.objects.list() if not key.startswith("_run/") and "/launches/" not in key]
+    last = [key for key in kept if "/usage/" in key]
+    told = [key for key in kept if key not in last]
+    sent = sum(len(stored.objects.get(key)) for key in told)
+    assert len(told) > 4 * 3
+    assert len(told) <= 1000 * ledger["requests"] < 10 * len(kept)
+    assert sent <= 1e9 * ledger["egress"] < 3 * sent
+    lines = {line["label"] for line in json.loads(stored.text("report.json"))["bill"]["lines"]}
+    assert {"requests (put)", "requests while saving (put)", "egress while saving"} <= lines
+
+
 def test_the_audit_reports_what_contradicts_itself(runs: list[dict[str, Any]], base: StorageLocation) -> None:
     run = next(run for run in runs if run["dag_id"] == "audit-seedance")
     stored = RunStore(base, run["dag_id"], run["run_id"])

@@ -29,6 +29,7 @@ if __name__ == "__main__":
 
 BARS = {"report_s": 15.0, "report_peak_mib": 1024.0}
 VARIANTS, SEEDS, STEPS, RANKS = 10, 20, 10_000, 1
+TABLES = ("evaluations", "checkpoint_writes", "launches", "usage")
 EVALUATIONS, LARGEST_PAGE = 20, 1_000_000
 
 
@@ -112,6 +113,7 @@ def make_run(folder: Path, steps: int) -> None:
         evaluations=evaluations_of(manifest.runs, steps, generator),
         checkpoint_writes=writes_of(manifest.runs),
         launches=launches_of(manifest.runs, generator),
+        usage=usage_of(manifest.runs),
     )
     table = assemble(manifest, tables)
     costs = price_runs(table.frame, tables.launches, manifest.prices)
@@ -119,10 +121,12 @@ def make_run(folder: Path, steps: int) -> None:
     statistics = summarise(manifest.job, measured)
     stages = {
         "manifest": manifest,
-        "tables": {name: getattr(tables, name) for name in ("evaluations", "checkpoint_writes", "launches")},
+        "tables": {name: getattr(tables, name) for name in TABLES},
         "table": table,
         "costs": costs,
-        "ledger": ledger_of(table.frame, tables.launches, tables.checkpoint_writes, manifest.prices),
+        "ledger": ledger_of(
+            table.frame, tables.launches, tables.checkpoint_writes, manifest.prices, usage=tables.usage
+        ),
         "statistics": statistics,
         "gates": judge(manifest.job, measured, statistics, table.missing),
     }
@@ -246,6 +250,21 @@ def writes_of(runs):
         for run in runs
         for n in range(1, 6)
         for tier in ("local", "object")
+    ]
+    return pd.DataFrame(rows)
+
+
+def usage_of(runs):
+    import pandas as pd
+
+    used = (("requests", "put", 12.0), ("egress", "-", 1.0), ("energy", "-", 0.02))
+    rows = [
+        {"variant": run.variant, "seed": run.seed, "submission": 1, "rank": 0, "at_s": 1000.0 + flush}
+        | {"stage": stage, "component": component, "tier": tier, "quantity": quantity, "method": "made up"}
+        for run in runs
+        for flush in range(EVALUATIONS)
+        for stage in ("run", "checkpoint")
+        for component, tier, quantity in used
     ]
     return pd.DataFrame(rows)
 

@@ -10,6 +10,8 @@ import typer
 if TYPE_CHECKING:
     import pandas as pd
 
+    from seedance_ops.cli.finished_run import FinishedRun
+
 app = typer.Typer(add_completion=False)
 
 
@@ -39,7 +41,7 @@ def ledger(
     try:
         with object_store() as base:
             found = find_run(base, run)
-            frame, writes = found.store.frame("ledger"), found.store.frame("checkpoint_writes")
+            frame, writes = _rows_of(found), found.store.frame("checkpoint_writes")
             usage = stored_usage(found.store)
         if focus is not None:
             job = found.manifest.job.metadata
@@ -55,6 +57,17 @@ def ledger(
         typer.echo(f"not priced: {gone.component}{tier}: {gone.reason}")
     if focus is not None:
         typer.echo(f"FOCUS 1.2: {focus} ({len(frame)} rows)")
+
+
+def _rows_of(found: FinishedRun) -> pd.DataFrame:
+    """What this run was billed for: its screening too, and not what an earlier run has paid for."""
+    import pandas as pd
+
+    frame = found.store.frame("ledger")
+    paid_here = frame[~frame["variant"].isin(list(found.manifest.reused))]
+    if not found.store.screening():
+        return paid_here
+    return pd.concat([found.store.frame("screening_ledger"), paid_here], ignore_index=True)
 
 
 def _print(frame: pd.DataFrame) -> None:

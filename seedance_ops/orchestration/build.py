@@ -97,7 +97,7 @@ def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> No
     collect = CollectOperator(task_id="collect", trigger_rule=TriggerRule.ALL_DONE, **common)
     cost = CostOperator(task_id="cost", **common)
     statistics = StatisticsOperator(task_id="statistics", **common)
-    gate = QualityGateOperator(task_id="quality_gate", **common)
+    gate = QualityGateOperator(task_id="quality_gate", project=project, **common)
     report = ReportOperator(task_id="report", trigger_rule=TriggerRule.ALL_DONE, **common)
     verdict = VerdictOperator(
         task_id="verdict",

@@ -26,20 +26,25 @@ _REPORTED = re.compile(r"^evaluations/submission-(\d+)/metrics\.jsonl$")
 _OF_THE_RUN = ["job", "run_id"]
 
 
-def read_run_tables(run: RunStore, manifest: RunManifest) -> RunTables:
-    """The tables of every planned training, of its newest take; of earlier takes the launches alone."""
+def read_run_tables(this_run: RunStore, manifest: RunManifest) -> RunTables:
+    """The tables of every planned training, of its newest take; of earlier takes the launches alone.
+
+    Reused runs are read where the earlier run left them.
+    """
     steps, evaluations, writes = [STEPS.empty_table()], [EVALUATIONS.empty_table()], []
     usage = [USAGE.empty_table()]
     launches: list[dict[str, object]] = []
     earlier: list[dict[str, object]] = []
     problems: list[str] = []
     accelerators = {name: manifest.job.resolve(name).resources.count for name in manifest.job.variants}
+    stores = {variant: this_run.of(reused.run_id) for variant, reused in manifest.reused.items()}
     for planned in manifest.runs:
+        run = stores.get(planned.variant, this_run)
         takes = _takes(run, planned)
         if not takes:
             continue
         *old, take = takes
-        for number in old:
+        for number in old if run is this_run else ():
             old_store = run.training_objects(planned.variant, planned.seed, number)
             earlier += [_row(record, accelerators[planned.variant]) for record in _records(old_store)]
         place = training_prefix(planned.variant, planned.seed, take)

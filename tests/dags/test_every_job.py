@@ -23,6 +23,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PROJECT = ProjectContext(CHECKOUT)
 JOBS = PROJECT.job_files()
 AUDITS = [file for file in JOBS if "kind: Audit" in file.read_text(encoding="utf-8")]
+PHASED = CHECKOUT / "tests/dags/jobs/phased.yaml"
 BREAKS = CHECKOUT / "tests/dags/jobs/one_variant_breaks.yaml"
 HEAVY = ("torch", "great_expectations", "boto3", "botocore", "pandas", "scipy", "pyarrow", "matplotlib")
 
@@ -48,7 +49,8 @@ def home(tmp_path_factory: pytest.TempPathFactory, store_server: StoreRecord) ->
     """The environment of a prepared Airflow home."""
     folder = tmp_path_factory.mktemp("airflow-home")
     variables = environment(folder, CHECKOUT, ("127.0.0.1", 1), store_server.environment())
-    JobFiles(PROJECT, bundle_folder(folder)).watch(BREAKS)
+    for file in (PHASED, BREAKS):
+        JobFiles(PROJECT, bundle_folder(folder)).watch(file)
     subprocess.run(
         [sys.executable, "-m", "seedance_ops.orchestration.embedded.prepare", str(CHECKOUT)],
         env=variables,
@@ -90,14 +92,14 @@ def test_parsing_imports_nothing_heavy_and_gives_the_documented_shape(
 
 @pytest.fixture(scope="module")
 def runs(home: dict[str, str], store_server: StoreRecord) -> list[dict[str, Any]]:
-    """Every shipped job, and one of which a variant breaks, run to the end in one process."""
+    """Every shipped job, one in phases (twice) and one that a variant breaks, run to the end in one process."""
     done = subprocess.run(
         [
             sys.executable,
             "-m",
             "tests.dags.run_shrunk",
             str(CHECKOUT),
-            *map(str, [*JOBS, CHECKOUT / "dags/drift.py", BREAKS]),
+            *map(str, [*JOBS, CHECKOUT / "dags/drift.py", PHASED, PHASED, BREAKS]),
         ],
         env=home | {"PYTHONPATH": str(CHECKOUT)},
         cwd=CHECKOUT,
@@ -119,9 +121,9 @@ def base(store_server: StoreRecord, store_environment: dict[str, str]) -> Storag
 
 def test_every_job_runs_to_its_report(runs: list[dict[str, Any]], base: StorageLocation) -> None:
     assert {run["dag_id"]: run["state"] for run in runs} == {run["dag_id"]: "success" for run in runs}
-    assert len(runs) == len(JOBS) + 2
+    assert len(runs) == len(JOBS) + 4
     audits = {file.stem.replace("_", "-") for file in AUDITS}
-    for run in runs[:-1]:
+    for run in runs[:-3]:
         if run["dag_id"] in {*audits, "seedance-drift"}:
             continue
         stored = RunStore(base, run["dag_id"], run["run_id"])
@@ -184,3 +186,47 @@ def test_a_broken_variant_fails_alone_and_the_report_says_what_is_missing(
         ("broken", s) for s in range(3)
     }
     assert all("exit code" in gone["reason"] for gone in report["missing"])
+
+
+def trainings_of(run: dict[str, Any]) -> dict[str, int]:
+    """How many trainings of each phase were launched."""
+    states = [task.partition("[")[0] for task, state in run["tasks"].items() if state == "success"]
+    return {phase: states.count(phase) for phase in ("screen", "train")}
+
+
+def test_a_screening_decides_what_is_trained_in_full(
+    runs: list[dict[str, Any]], base: StorageLocation
+) -> None:
+    run = next(run for run in runs if run["dag_id"] == "phased")
+    assert trainings_of(run) == {"screen": 3, "train": 2}
+    stored = RunStore(base, "phased", run["run_id"])
+    screening = stored.screening()
+    assert screening is not None
+    stopped = [row.variant for row in screening.variants if not row.confirmed]
+    assert stopped == ["wide"], "512 columns are slower than 16 or 32"
+    assert sorted(stored.frame("runs")["seed"]) == [0, 0]
+    report = json.loads(stored.text("report.json"))
+    assert "wide stopped by the screening" in report["headline"]
+    paid = stored.frame("ledger")["cost_usd"].sum() + stored.frame("screening_ledger")["cost_usd"].sum()
+    assert report["study"]["usd"] == pytest.approx(paid)
+
+
+def test_the_next_run_reuses_the_baseline_and_pays_only_for_what_it_trained(
+    runs: list[dict[str, Any]], base: StorageLocation
+) -> None:
+    first, second = (run for run in runs if run["dag_id"] == "phased")
+    assert trainings_of(second) == {"screen": 3, "train": 1}
+    stored, earlier = (RunStore(base, "phased", run["run_id"]) for run in (second, first))
+    report = json.loads(stored.text("report.json"))
+    assert report["reused"]["baseline"]["run_id"] == first["run_id"]
+    assert any(f"those of run {first['run_id']}" in limit for limit in report["limits"])
+    ours, theirs = (
+        run.frame("runs").set_index("variant").loc["baseline", ["val_loss", "run_s"]].tolist()
+        for run in (stored, earlier)
+    )
+    assert ours == theirs
+    trained = stored.frame("costs").set_index("variant")["usd_per_run"].drop("baseline").sum()
+    screening = stored.screening()
+    assert screening is not None
+    assert report["study"]["usd"] == pytest.approx(trained + screening.usd)
+    assert History(base, "phased").records()[-1].reused == ("baseline",)

@@ -46,7 +46,14 @@ class SelectVariantsOperator(StageOperator):
         frame = assemble(phase, tables).frame
         run.write_frame(
             "screening_ledger",
-            ledger_of(frame, tables.launches, None, phase.prices, other=phase.job.prices),
+            ledger_of(
+                frame,
+                tables.launches,
+                tables.checkpoint_writes,
+                phase.prices,
+                other=phase.job.prices,
+                usage=tables.usage,
+            ),
         )
         run.write("screening.json", screening)
         return [planned_run.model_dump() for planned_run in planned.confirming(screening.confirmed).to_train]

@@ -127,3 +127,40 @@ def test_break_even_from_an_accepted_run_and_from_what_a_gate_demands() -> None:
     assert demanded.saving_usd_per_run == pytest.approx(2.0)
     assert demanded.production_runs == pytest.approx(18.0)
     assert estimated([record()]).break_even is None
+
+
+def phased(top: int, **changes: Any) -> Estimate:
+    phases = {"screen": {"samples": 96, "seeds": 2}, "confirm": {"top": top, "seeds": 3}}
+    job = {key: value for key, value in JOB.items() if key != "repeats"}
+    variants = {"baseline": {}, "half": {}, "third": {}}
+    parsed = TrainingJob.model_validate(job | {"variants": variants, "phases": phases} | changes)
+    return estimate_study(
+        parsed,
+        profiles=dict.fromkeys(parsed.variants, LocalProfile(kind="local", price="a")),
+        prices=dict.fromkeys(parsed.variants, PRICE),
+        history=[record()],
+    )
+
+
+def test_a_study_in_phases_costs_at_most_the_screening_and_the_dearest_that_may_go_on() -> None:
+    found = phased(top=1, budget={"expected_run_s": 3600})
+    hours = {variant.variant: variant.accelerator_hours for variant in found.variants}
+    # A screening run takes a tenth of the samples, so a tenth of the time; `third` is the dearest: 1 h a run.
+    assert hours["baseline"] == pytest.approx(8 * (3 * 0.5 + 2 * 0.05))
+    assert hours["half"] == pytest.approx(8 * 2 * 0.025)
+    assert hours["third"] == pytest.approx(8 * (3 * 1.0 + 2 * 0.1))
+    assert found.usd == pytest.approx(2.0 * sum(hours.values()))
+
+
+def test_a_reused_baseline_costs_nothing_again() -> None:
+    job = TrainingJob.model_validate(JOB)
+    found = estimate_study(
+        job,
+        profiles=dict.fromkeys(job.variants, LocalProfile(kind="local", price="a")),
+        prices=dict.fromkeys(job.variants, PRICE),
+        history=[record(baseline=(8.0, 8.0), half=(4.0, 4.0))],
+        reused={"baseline"},
+    )
+    assert found.usd == pytest.approx(8 * 3 * 0.25 * 2.0)
+    assert found.break_even is not None
+    assert found.break_even.production_runs == pytest.approx(12.0 / 4.0)

@@ -54,7 +54,7 @@ class RunView:
         self._job = job
         self._stages_shown = _stages_of(job)
         self._planned = plan_runs(job, run_id) if isinstance(job, TrainingJob) else ()
-        self._in_order = not (isinstance(job, TrainingJob) and job.phases)
+        self._in_order = isinstance(job, TrainingJob) and not job.phases and job.repeats.block == "none"
         self._began_s = time.monotonic()
         self._said: set[str] = set()
         self._run_id = run_id
@@ -92,8 +92,8 @@ class RunView:
     def _stages(self, now: Snapshot) -> Text:
         states: dict[str, Counter[str]] = {stage: Counter() for stage in self._stages_shown}
         for task in now.tasks:
-            if task["task_id"] in states:
-                states[task["task_id"]][task["state"] or "none"] += 1
+            if (stage := _stage_of(task)) in states:
+                states[stage][task["state"] or "none"] += 1
         text = Text()
         for stage, counts in states.items():
             mark, style = _stage_mark(counts)
@@ -137,7 +137,7 @@ class RunView:
         return {
             (planned.variant, planned.seed): task["state"] or "none"
             for task in now.tasks
-            if task["task_id"] == "train"
+            if _stage_of(task) == "train"
             and (
                 planned := by_label.get(task.get("rendered_map_index") or "")
                 or by_index.get(task["map_index"])
@@ -149,9 +149,9 @@ class RunView:
 
         Not known where a screening decides how many there will be.
         """
-        if not self._in_order:
+        if isinstance(self._job, TrainingJob) and self._job.phases:
             return None
-        ended = [task for task in now.tasks if task["task_id"] == "train" and task["state"] == "success"]
+        ended = [task for task in now.tasks if _stage_of(task) == "train" and task["state"] == "success"]
         times = sorted(datetime.fromisoformat(task["end_date"]).timestamp() for task in ended)
         gaps = [later - earlier for earlier, later in pairwise(times)]
         if not gaps:
@@ -160,6 +160,11 @@ class RunView:
         open_runs = sum(_is_open(planned, states) for planned in self._planned)
         since = time.time() - times[-1]
         return max(0.0, open_runs * statistics.median(gaps) - since)
+
+
+def _stage_of(task: dict[str, Any]) -> str:
+    """Its task's id, or its group's where the trainings are in blocks."""
+    return str(task["task_id"]).partition(".")[0]
 
 
 def _stages_of(job: Job) -> tuple[str, ...]:

@@ -74,6 +74,8 @@ class LaunchSpec(StrictModel):
     """Where the command starts, relative to the unpacked code."""
     num_nodes: int = Field(default=1, ge=1)
     processes_per_node: int = Field(ge=1)
+    on_nodes: tuple[str, ...] = ()
+    """Names of the nodes that it must run on, as a ``LaunchStatus`` gives them; empty: any."""
     accelerator: str = "cpu"
     runtime: Literal["session", "none"] = "session"
     """Whether the command reads the plan itself, or is any program whose results the wrapper uploads."""
@@ -100,6 +102,8 @@ class LaunchStatus(StrictModel):
     submitted_at_s: float | None = None
     started_at_s: float | None = None
     ended_at_s: float | None = None
+    nodes: tuple[str, ...] = ()
+    """Names of the nodes it runs or ran on; empty until it starts."""
     exit_codes: dict[str, int] = {}
     """Exit code by rank, or under ``"job"`` where the engine tells no more."""
     mean_cpu_utilisation: float | None = None

@@ -44,7 +44,15 @@ class LocalLauncher:
         self._environ = environ
 
     def submit(self, spec: LaunchSpec) -> LaunchHandle:
-        """See ``Launcher.submit``. A spec whose secrets lead nowhere is refused before anything starts."""
+        """See ``Launcher.submit``. A spec whose secrets lead nowhere is refused before anything starts.
+
+        So is one for another host: a worker's jobs run where the worker runs.
+        """
+        if spec.on_nodes and this_host() not in spec.on_nodes:
+            raise LaunchError(
+                f"{spec.name} must run on {', '.join(spec.on_nodes)}, this worker is on {this_host()}: give "
+                "the deployment one worker, or the task a queue that only one worker serves"
+            )
         resolve(spec.secrets, self._environ)
         workspace = self.workspace(spec.name)
         workspace.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -75,6 +83,7 @@ class LocalLauncher:
             submitted_at_s=workspace.submitted_at_s(),
             started_at_s=started.started_at_s if started else None,
             ended_at_s=ended.ended_at_s if ended else None,
+            nodes=(started.host,) if started else (),
             exit_codes=ended.exit_codes if ended else {},
             mean_cpu_utilisation=ended.mean_cpu_utilisation if ended else None,
             peak_memory_bytes=ended.peak_memory_bytes if ended else None,

@@ -25,6 +25,8 @@ class LaunchRecord(StrictModel):
     num_nodes: int
     processes_per_node: int
     accelerator: str
+    nodes: tuple[str, ...] = ()
+    """Where it ran; empty where it never started, and in records of older versions."""
     submitted_at_s: float
     started_at_s: float | None = None
     ended_at_s: float | None = None

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import DAG, AssetAlias, CronTriggerTimetable, Param, TriggerRule, get_parsing_context
-from airflow.sdk.definitions.mappedoperator import MappedOperator
+from airflow.sdk import (
+    DAG,
+    AssetAlias,
+    CronTriggerTimetable,
+    Param,
+    TriggerRule,
+    get_parsing_context,
+    task_group,
+)
 
 from seedance_ops.jobs.audit_job import AuditJob
 from seedance_ops.jobs.catalog import launcher_profile
@@ -24,6 +31,7 @@ from seedance_ops.orchestration.operators.analysis import (
     QualityGateOperator,
     StatisticsOperator,
 )
+from seedance_ops.orchestration.operators.block import BlockTrainingOperator
 from seedance_ops.orchestration.operators.check_environment import CheckEnvironmentOperator
 from seedance_ops.orchestration.operators.launch import LaunchTrainingOperator
 from seedance_ops.orchestration.operators.plan import PlanOperator
@@ -33,6 +41,9 @@ from seedance_ops.orchestration.operators.stage import StageOperator
 from seedance_ops.orchestration.operators.workspace import CloseWorkspaceOperator, OpenWorkspaceOperator
 from seedance_ops.orchestration.pools import pool_of
 from seedance_ops.orchestration.submissions import SPARE_TRIES
+
+if TYPE_CHECKING:
+    from airflow.sdk.definitions._internal.node import DAGNode
 
 TRAIN_TASK = "train"
 SCREEN_TASK = "screen"
@@ -85,7 +96,7 @@ def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> No
     plan = PlanOperator(task_id="plan", job=job, source=source, project=project, storage=common["storage"])
     check = CheckEnvironmentOperator(task_id="check_environment", project=project, **common)
     opened >> plan >> check
-    trainings: list[MappedOperator] = []
+    trainings: list[DAGNode] = []
     chosen: StageOperator = plan
     if job.phases:
         screened = _trainings(SCREEN_TASK, job, plan, pool, common)
@@ -116,17 +127,45 @@ def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> No
 
 def _trainings(
     task_id: str, job: TrainingJob, chosen: StageOperator, pool: str | None, common: dict[str, Any]
-) -> MappedOperator:
-    """One mapped task for every training that ``chosen`` returns."""
-    return LaunchTrainingOperator.partial(
-        task_id=task_id,
-        map_index_template="{{ task.variant }} seed {{ task.seed }}",
+) -> DAGNode:
+    """One mapped task for every training that ``chosen`` returns, or one mapped group for every block."""
+    launching: dict[str, Any] = {
         **({"pool": pool} if pool else {}),
-        retries=job.limits.retries + SPARE_TRIES,
-        retry_delay=_RETRY_DELAY,
-        retry_policy=retry_policy(),
+        "retries": job.limits.retries + SPARE_TRIES,
+        "retry_delay": _RETRY_DELAY,
+        "retry_policy": retry_policy(),
         **common,
+    }
+    if job.repeats.block == "allocation":
+        return _blocks(task_id, job, chosen, launching)
+    return LaunchTrainingOperator.partial(
+        task_id=task_id, map_index_template="{{ task.variant }} seed {{ task.seed }}", **launching
     ).expand_kwargs(chosen.output)
+
+
+def _blocks(task_id: str, job: TrainingJob, chosen: StageOperator, launching: dict[str, Any]) -> DAGNode:
+    """A chain of trainings for every seed; one that fails does not keep the next from running."""
+
+    @task_group(group_id=task_id)
+    def trainings_of(block: Any) -> None:
+        earlier: BlockTrainingOperator | None = None
+        for position in range(len(job.variants)):
+            training = BlockTrainingOperator(
+                task_id=f"run_{position + 1}",
+                map_index_template="{{ task.label }}",
+                block=block,
+                position=position,
+                trigger_rule=TriggerRule.ALL_DONE if position else TriggerRule.ALL_SUCCESS,
+                weight_rule="absolute",
+                priority_weight=position + 1,  # a block that has begun goes before one that has not
+                **launching,
+            )
+            if earlier is not None:
+                earlier >> training
+            earlier = training
+
+    group: DAGNode = trainings_of.expand(block=chosen.output)
+    return group
 
 
 def accepted_alias(job_name: str) -> str:

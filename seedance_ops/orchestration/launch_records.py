@@ -11,15 +11,17 @@ from seedance_ops.training.config import BatchConfig, StopCondition
 from seedance_ops.training.plan import LaunchPlan
 
 _RECORDED = {
-    *("state", "reason", "failure", "exit_codes"),
+    *("state", "reason", "failure", "exit_codes", "nodes"),
     *("submitted_at_s", "started_at_s", "ended_at_s"),
     *("mean_cpu_utilisation", "peak_memory_bytes"),
 }
 _LOG_BYTES_KEPT = 4 * 1024 * 1024
 
 
-def spec_of(run: RunStore, manifest: RunManifest, intent: Intent, name: str) -> LaunchSpec:
-    """The complete specification of one launch."""
+def spec_of(
+    run: RunStore, manifest: RunManifest, intent: Intent, name: str, on_nodes: tuple[str, ...] = ()
+) -> LaunchSpec:
+    """The complete specification of one launch; ``on_nodes`` says where it must run, if it matters."""
     resolved = manifest.job.resolve(intent.variant)
     workload = resolved.workload
     code = manifest.code.get(intent.variant)
@@ -34,6 +36,7 @@ def spec_of(run: RunStore, manifest: RunManifest, intent: Intent, name: str) -> 
         workdir=workload.workdir or ".",
         num_nodes=resolved.num_nodes,
         processes_per_node=resolved.processes_per_node,
+        on_nodes=on_nodes,
         accelerator=resolved.resources.accelerator,
         plan=LaunchPlan(
             job=manifest.job.metadata.name,

@@ -87,6 +87,7 @@ def _row(record: LaunchRecord, accelerators_per_node: int) -> dict[str, object]:
     return {
         **{column: getattr(record, column) for column in columns},
         "state": record.state.value,
+        "nodes": " ".join(record.nodes),
         "accelerators_per_node": accelerators_per_node,
         "queue_s": record.queue_s,
         "run_s": record.run_s,

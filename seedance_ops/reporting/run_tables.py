@@ -22,6 +22,7 @@ LAUNCHES = {
     "reason": "str",
     "launcher": "str",
     "accelerator": "str",
+    "nodes": "str",
     "num_nodes": "int64",
     "accelerators_per_node": "int64",
     "submitted_at_s": "float64",

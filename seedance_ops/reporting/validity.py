@@ -110,6 +110,7 @@ def validity_of(
         drift=drift,
         warnings=(
             *_of_submissions(launches),
+            *_of_nodes(manifest.job, launches),
             *_of_prices(manifest),
             *_of_drift(drift),
             *_of_skew(noise),
@@ -175,6 +176,16 @@ def _of_submissions(launches: pd.DataFrame) -> Iterator[str]:
             f"{again} of {len(times)} runs needed more than one submission: the bill has them all, the "
             "training metrics only what counted."
         )
+
+
+def _of_nodes(job: TrainingJob, launches: pd.DataFrame) -> Iterator[str]:
+    """A block whose runs did not share their nodes has not shielded its comparison from them."""
+    if job.repeats.block == "none" or launches.empty:
+        return
+    known = launches[launches["nodes"] != ""]
+    nodes = known.groupby("seed")["nodes"].nunique()
+    if apart := sorted(int(seed) for seed in nodes.index[nodes > 1]):
+        yield f"Runs of one block ran on different nodes: seeds {', '.join(map(str, apart))}."
 
 
 def _of_prices(manifest: RunManifest) -> Iterator[str]:

@@ -92,7 +92,7 @@ def test_parsing_imports_nothing_heavy_and_gives_the_documented_shape(
 
 @pytest.fixture(scope="module")
 def runs(home: dict[str, str], store_server: StoreRecord) -> list[dict[str, Any]]:
-    """Every shipped job, one in phases (twice) and one that a variant breaks, run to the end in one process."""
+    """Every shipped job, one in phases (twice) and one that breaks, run to the end in one process."""
     done = subprocess.run(
         [
             sys.executable,
@@ -176,7 +176,7 @@ def test_a_broken_variant_fails_alone_and_the_report_says_what_is_missing(
     runs: list[dict[str, Any]], base: StorageLocation
 ) -> None:
     run = runs[-1]
-    trainings = [state for task, state in run["tasks"].items() if task.startswith("train[")]
+    trainings = [state for task, state in run["tasks"].items() if task.startswith("train.")]
     assert sorted(trainings) == ["failed"] * 3 + ["success"] * 6
     stored = RunStore(base, run["dag_id"], run["run_id"])
     report = json.loads(stored.text("report.json"))
@@ -230,3 +230,15 @@ def test_the_next_run_reuses_the_baseline_and_pays_only_for_what_it_trained(
     assert screening is not None
     assert report["study"]["usd"] == pytest.approx(trained + screening.usd)
     assert History(base, "phased").records()[-1].reused == ("baseline",)
+
+
+def test_the_runs_of_a_block_follow_each_other_on_the_same_nodes(
+    runs: list[dict[str, Any]], base: StorageLocation
+) -> None:
+    stored = RunStore(base, runs[-1]["dag_id"], runs[-1]["run_id"])
+    launches = stored.frame("launches").sort_values("order")
+    for _, block in launches.groupby("seed"):
+        assert len(block) == 3
+        assert block["nodes"].nunique() == 1
+        assert block["started_at_s"].is_monotonic_increasing
+        assert (block["started_at_s"].to_numpy()[1:] >= block["ended_at_s"].to_numpy()[:-1]).all()

@@ -17,6 +17,7 @@ from seedance_ops.launchers.base import FailureKind, LaunchHandle, LaunchSpec, L
 from seedance_ops.launchers.errors import LaunchError
 from seedance_ops.launchers.local import LocalLauncher
 from seedance_ops.launchers.processes import processes_of
+from seedance_ops.process_identity import this_host
 from seedance_ops.storage.config import StorageLocation
 from seedance_ops.training.config import BatchConfig, StopCondition
 from seedance_ops.training.plan import LaunchPlan
@@ -251,3 +252,13 @@ def test_a_torn_or_foreign_file_in_the_workspace_is_no_crash(launcher: LocalLaun
     workspace.ended_file.unlink()
     launcher.cancel(handle)
     assert launcher.status(handle).state is LaunchState.CANCELLED
+
+
+def test_a_job_that_belongs_on_another_node_is_refused_before_it_starts(launcher: LocalLauncher) -> None:
+    elsewhere = shell("true", name="elsewhere", on_nodes=("another-host",))
+    with pytest.raises(LaunchError, match="must run on another-host"):
+        launcher.submit(elsewhere)
+    assert launcher.find(elsewhere.name) is None
+    here = launcher.submit(shell("true", name="here", on_nodes=(this_host(),)))
+    assert wait_for_end(launcher, here) is LaunchState.SUCCEEDED
+    assert launcher.status(here).nodes == (this_host(),)

@@ -27,6 +27,7 @@ class CheckEnvironmentOperator(StageOperator):
         """Check accelerators, write the stamp; returns its short form."""
         run = self.run_store(context)
         manifest = run.planned()
+        run.forget("stamp.json")  # without one nothing is launched, also where an earlier pass left one
         _check_accelerators(manifest)
         stamp = stamp_of(manifest, Path(self.project))
         run.write_stamp(stamp)

@@ -88,6 +88,10 @@ class LaunchTrainingOperator(StageOperator):
             if handle := launcher.find(name):
                 launcher.cancel(handle)
 
+    def nodes(self, run: RunStore) -> tuple[str, ...]:  # noqa: ARG002 - a block's come from the store
+        """The nodes that the training must run on; empty: any."""
+        return ()
+
     def _phase(self, run: RunStore) -> RunManifest:
         return run.planned().phase_of(self.variant, self.seed)
 
@@ -109,7 +113,7 @@ class LaunchTrainingOperator(StageOperator):
         self._remember(context, intent)
         announce(run, name, intent)
         self._launching = (launcher, name)
-        handle = launcher.submit(spec_of(run, manifest, intent, name))
+        handle = launcher.submit(spec_of(run, manifest, intent, name, self.nodes(run)))
         self.log.info("Submitted %s (submission %d, take %d)", name, intent.submission, intent.take)
         self.defer(
             trigger=LaunchTrigger(

@@ -21,6 +21,7 @@ from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.provenance import stamp_of
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.orchestration.operators.block import mapped_arguments
 from seedance_ops.orchestration.operators.stage import StageOperator
 
 
@@ -54,8 +55,9 @@ class PlanOperator(StageOperator):
         self._refuse_over_budget(manifest)
         manifest = _write_once(run, manifest)
         first = manifest.screening_runs or manifest.to_train
+        mapped = mapped_arguments(job, first)
         self.log.info("%d trainings of job %s", len(first), manifest.job_hash[:12])
-        return [planned.model_dump() for planned in first]
+        return mapped
 
     def _overridden(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], TrainingJob]:
         project = ProjectContext(Path(self.project))

@@ -7,6 +7,7 @@ from typing import Any
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
 
+from seedance_ops.orchestration.operators.block import mapped_arguments
 from seedance_ops.orchestration.operators.stage import StageOperator
 
 
@@ -56,4 +57,4 @@ class SelectVariantsOperator(StageOperator):
             ),
         )
         run.write("screening.json", screening)
-        return [planned_run.model_dump() for planned_run in planned.confirming(screening.confirmed).to_train]
+        return mapped_arguments(planned.job, planned.confirming(screening.confirmed).to_train)

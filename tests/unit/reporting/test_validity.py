@@ -75,3 +75,15 @@ def test_missing_runs_are_named_at_the_top_and_in_the_panel(judged):
     text = render_html(report_of(replace(judged, table=replace(judged.table, missing=gone))))
     assert "1 planned run is missing:" in text[: text.index("<h2>")]
     assert "it was &lt;never&gt; launched" in text[text.index('id="validity"') :]
+
+
+def test_a_block_that_was_torn_apart_is_a_warning(judged):
+    job = judged.manifest.job
+    repeats = job.repeats.model_copy(update={"block": "allocation"})
+    manifest = judged.manifest.model_copy(update={"job": job.model_copy(update={"repeats": repeats})})
+    launches = judged.tables.launches.assign(nodes="a")
+    together = replace(judged.tables, launches=launches)
+    assert not any("block" in warning for warning in warnings(judged, manifest=manifest, tables=together))
+    launches.loc[(launches["seed"] == 3) & (launches["variant"] == "topk"), "nodes"] = "b"
+    apart = replace(judged.tables, launches=launches)
+    assert any("seeds 3" in warning for warning in warnings(judged, manifest=manifest, tables=apart))

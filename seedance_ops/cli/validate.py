@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,18 +25,13 @@ def validate(
 ) -> None:
     """Check job files; prints every error with its place, and exits 1 if there is one."""
     from seedance_ops.cli.price_keys import check_price_keys
-    from seedance_ops.jobs.loader import defaults_errors, load_jobs
-    from seedance_ops.jobs.project import DEFAULTS_FILE
-    from seedance_ops.jobs.published_file import is_published_file
+    from seedance_ops.jobs.loader import load_jobs
 
-    # So that `validate include/jobs/*.yaml` works: defaults are judged with the jobs they apply to.
-    defaults = [file for file in files if file.name == DEFAULTS_FILE]
-    figures = [file for file in files if file not in defaults and is_published_file(file)]
-    loaded = load_jobs(file for file in files if file not in (*defaults, *figures))
+    others = {file: found for file in files if (found := _other_than_a_job(file)) is not None}
+    loaded = load_jobs(file for file in files if file not in others)
     priced = {job.source: check_price_keys(job) for job in loaded.jobs}
     errors = (
-        *(error for file in defaults for error in defaults_errors(file)),
-        *(error for file in figures for error in _published_errors(file)),
+        *(error for _, faults in others.values() for error in faults),
         *loaded.errors,
         *(error for found in priced.values() for error in found.errors),
     )
@@ -63,21 +59,35 @@ def validate(
         for job in loaded.jobs:
             if job.source not in broken:
                 typer.echo(f"{job.source}: valid ({_size(job.job)})")
-        for file in figures:
-            if file not in broken:
-                typer.echo(f"{file}: valid (published figures)")
-        for file in defaults:
-            if file not in broken:
-                typer.echo(f"{file}: valid YAML; its values are checked with the jobs they apply to")
+        for file, (what, faults) in others.items():
+            if not faults:
+                typer.echo(f"{file}: valid {what}")
     raise typer.Exit(1 if errors else 0)
 
 
-def _published_errors(file: Path) -> tuple[JobError, ...]:
+def _other_than_a_job(file: Path) -> tuple[str, tuple[JobError, ...]] | None:
+    """What a file that is no job is, and its errors."""
+    from seedance_ops.jobs.loader import defaults_errors
+    from seedance_ops.jobs.project import DEFAULTS_FILE
+    from seedance_ops.jobs.published_file import is_published_file, load_published
+    from seedance_ops.jobs.source_text import read_text
+    from seedance_ops.quality.suite_files import is_expectation_file, load_suite_text
+
+    # So that `validate include/jobs/*.yaml` works: defaults are judged with the jobs they apply to.
+    if file.name == DEFAULTS_FILE:
+        return "YAML; its values are checked with the jobs they apply to", tuple(defaults_errors(file))
+    if is_expectation_file(file):
+        return "(data expectations)", _errors_of(lambda: load_suite_text(read_text(file), file))
+    if is_published_file(file):
+        return "(published figures)", _errors_of(lambda: load_published(file))
+    return None
+
+
+def _errors_of(load: Callable[[], object]) -> tuple[JobError, ...]:
     from seedance_ops.jobs.errors import JobErrors
-    from seedance_ops.jobs.published_file import load_published
 
     try:
-        load_published(file)
+        load()
     except JobErrors as broken:
         return broken.errors
     return ()

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from seedance_ops.quality.data.finite import STEP_COLUMNS, StepColumn
+from seedance_ops.quality.data.step_columns import STEP_COLUMNS, StepColumn
 from seedance_ops.strict_model import StrictModel
 
 BUILT_IN_FILE = "expectations.yaml"

@@ -26,6 +26,11 @@ def expectation_files(project: Path) -> list[Path]:
     )
 
 
+def is_expectation_file(path: Path) -> bool:
+    """Whether a file stands where a project keeps its suite."""
+    return path.absolute().parent.parts[-2:] == ("include", "expectations")
+
+
 def load_suite(project: Path | None) -> Suite:
     """The suite of a project: all of its files together, or the built-in one where it has none.
 

@@ -47,6 +47,7 @@ class PlanOperator(StageOperator):
         have changed, which is refused because treatments would mix.
         """
         run = self.run_store(context)
+        self._refuse_a_broken_suite()
         overrides, job = self._overridden(context["params"])
         catalogue = price_catalogue(ProjectContext(Path(self.project)))
         manifest = self._manifest(context["run_id"], job, overrides, run, catalogue)
@@ -58,6 +59,15 @@ class PlanOperator(StageOperator):
         mapped = mapped_arguments(job, first)
         self.log.info("%d trainings of job %s", len(first), manifest.job_hash[:12])
         return mapped
+
+    def _refuse_a_broken_suite(self) -> None:
+        """The gates would say so too, when everything has been paid for."""
+        from seedance_ops.quality.suite_files import load_suite
+
+        try:
+            load_suite(Path(self.project))
+        except JobErrors as errors:
+            raise AirflowFailException(errors.render()) from None
 
     def _overridden(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], TrainingJob]:
         project = ProjectContext(Path(self.project))

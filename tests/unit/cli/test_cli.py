@@ -241,3 +241,15 @@ def test_a_command_offers_no_option_that_is_not_its_own(command):
 
 def test_an_unknown_command_is_refused():
     assert invoke("nonsense").exit_code == 2
+
+
+def test_validate_finds_a_misspelt_expectation_at_its_place(project):
+    suite = project / "include/expectations/mine.yaml"
+    suite.parent.mkdir(exist_ok=True)
+    suite.write_text("expectations:\n  - {type: expect_run_to_be_complete}\n", encoding="utf-8")
+    result = invoke("validate", suite)
+    assert result.exit_code == 1
+    assert "mine.yaml:2:12" in result.output
+    assert "try: expect_runs_to_be_complete" in result.output
+    suite.write_text("expectations:\n  - {type: expect_runs_to_be_complete}\n", encoding="utf-8")
+    assert "valid (data expectations)" in invoke("validate", suite).output

@@ -47,7 +47,7 @@ def screen(manifest: RunManifest, tables: RunTables) -> Screening:
                 runs=int((table.frame["variant"] == name).sum()),
                 confirmed=name in reasons,
                 reason=reasons.get(name)
-                or (missing[name] if name not in figures else f"not among the {phases.confirm.top} cheapest"),
+                or (missing[name] if name not in figures else f"not {_among(phases.confirm.top)}"),
             )
             for name in ranked
         ),
@@ -67,10 +67,14 @@ def _usd_per_1k_samples(runs: pd.DataFrame, costs: pd.DataFrame) -> dict[str, fl
     return {str(name): float(figure) for name, figure in figures.items() if np.isfinite(figure)}
 
 
+def _among(top: int) -> str:
+    return "the cheapest" if top == 1 else f"among the {top} cheapest"
+
+
 def _going_on(job: TrainingJob, ranked: list[str], figures: dict[str, float], top: int) -> dict[str, str]:
     """The variants that are confirmed, each with the reason."""
     cheapest = [name for name in ranked if name != job.baseline and name in figures][:top]
-    reasons = dict.fromkeys(cheapest, f"among the {top} cheapest") | {job.baseline: "the baseline"}
+    reasons = dict.fromkeys(cheapest, _among(top)) | {job.baseline: "the baseline"}
     for gate in job.gates:
         applies = [name for name in cheapest if gate.applies_to(name)]
         if gate.compared_to is not None and applies:

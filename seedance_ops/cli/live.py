@@ -34,9 +34,11 @@ STAGES = (
     "verdict",
 )
 _WITH_PHASES = {"train": ("screen", "select", "train")}
+_WITH_APPROVAL = {"verdict": ("approval", "verdict")}
 AUDIT_STAGES = ("plan", "recompute", "quality_gate", "report", "verdict")
 _MARKS = {"success": ("✓", "green"), "failed": ("✗", "red"), "upstream_failed": ("✗", "red")}
-_ACTIVE = {"running", "deferred", "queued", "scheduled", "up_for_retry"}
+_ASKING = "awaiting_input"
+_ACTIVE = {"running", "deferred", "queued", "scheduled", "up_for_retry", _ASKING}
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,17 @@ class Snapshot:
 
 
 class RunView:
-    """Turns snapshots into a picture for a terminal, or into lines for a log."""
+    """Turns snapshots into a picture for a terminal, or into lines for a log.
 
-    def __init__(self, job: Job, run_id: str, logs: Path) -> None:
+    Args:
+        job: The job with this run's overrides.
+        run_id: Airflow's.
+        logs: Airflow's folder of logs.
+        answer_at: Where a person answers what the run asks.
+    """
+
+    def __init__(self, job: Job, run_id: str, logs: Path, *, answer_at: str = "Airflow") -> None:
+        self._answer_at = answer_at
         self._job = job
         self._stages_shown = _stages_of(job)
         self._planned = plan_runs(job, run_id) if isinstance(job, TrainingJob) else ()
@@ -63,7 +73,8 @@ class RunView:
     def render(self, now: Snapshot) -> RenderableType:
         """The whole picture."""
         grid = [self._grid(self._job, now)] if isinstance(self._job, TrainingJob) else []
-        return Group(self._title(now), self._stages(now), *grid, *self._current(now))
+        asking = [Text(self._question(), style="bold yellow")] if _is_asking(now) else []
+        return Group(self._title(now), self._stages(now), *grid, *self._current(now), *asking)
 
     def news(self, now: Snapshot) -> str | None:
         """What has ended since the last call, as lines; None where nothing has."""
@@ -77,7 +88,16 @@ class RunView:
                 lines.append(f"[{_clock(time.monotonic() - self._began_s)}] {line}")
                 if task["state"] == "failed":
                     lines.append(f"       log: {self._log_folder(task)}")
+        if _is_asking(now) and self._question() not in self._said:
+            self._said.add(self._question())
+            lines.append(f"[{_clock(time.monotonic() - self._began_s)}] {self._question()}")
         return "\n".join(lines) or None
+
+    def _question(self) -> str:
+        until = ""
+        if isinstance(self._job, TrainingJob):
+            until = f" within {self._job.approval.deadline}"
+        return f"waiting for a person to answer{until}: {self._answer_at}"
 
     def _log_folder(self, task: dict[str, Any]) -> Path:
         folder = self._logs / f"dag_id={task['dag_id']}/run_id={self._run_id}/task_id={task['task_id']}"
@@ -170,9 +190,12 @@ def _stage_of(task: dict[str, Any]) -> str:
 def _stages_of(job: Job) -> tuple[str, ...]:
     if not isinstance(job, TrainingJob):
         return AUDIT_STAGES
-    if not job.phases:
-        return STAGES
-    return tuple(shown for stage in STAGES for shown in _WITH_PHASES.get(stage, (stage,)))
+    others = {**(_WITH_PHASES if job.phases else {}), **(_WITH_APPROVAL if job.asks_a_person else {})}
+    return tuple(shown for stage in STAGES for shown in others.get(stage, (stage,)))
+
+
+def _is_asking(now: Snapshot) -> bool:
+    return any(task["state"] == _ASKING for task in now.tasks)
 
 
 def _is_open(planned: PlannedRun, states: dict[tuple[str, int], str]) -> bool:

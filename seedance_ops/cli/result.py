@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from seedance_ops.reporting.report_model import Report
 
-_STYLES = {"accepted": "green", "rejected": "red", "not_judgeable": "yellow"}
+_STYLES = {"accepted": "green", "rejected": "red", "not_judgeable": "yellow", "needs_approval": "yellow"}
 
 
 def print_result(
@@ -69,6 +69,8 @@ def print_verdicts(console: Console, document: str) -> None:
         console.print(f"  {line}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     if report.status == "judged":
         done = "accepted" if report.accepted else "not accepted"
+        if any(verdict.outcome == "needs_approval" for verdict in report.verdicts):
+            done += " before a person has answered"
         console.print(f"The run is {done} (accept: {report.accept}).", markup=False, highlight=False)
 
 
@@ -111,7 +113,7 @@ def _reasons(report: Report) -> list[str]:
     of_variants = [
         f"{verdict.variant}: {verdict.outcome.replace('_', ' ')}: {reason}"
         for verdict in report.verdicts
-        if verdict.variant not in with_gates
+        if verdict.variant not in with_gates or verdict.asked
         for reason in verdict.reasons
     ]
     return [*of_gates, *of_variants]
@@ -130,9 +132,9 @@ def _table(report: Report) -> Table:
         if not gates:
             table.add_row(*head, Text(""), Text("—"), Text(""))
         for gate in gates:
-            style = "" if gate.outcome == "pass" else "yellow" if gate.severity == "warning" else "red"
+            style = "" if gate.outcome == "pass" else "red" if gate.severity == "error" else "yellow"
             outcome = f"{gate.metric}: {gate.outcome.replace('_', ' ')}"
-            outcome += " (warning)" if style == "yellow" else ""
+            outcome += f" ({gate.severity})" if style == "yellow" else ""
             table.add_row(*head, Text(outcome, style), Text(finding_of(gate)), Text(bound_of(gate)))
             head = [Text(""), Text("")]
         table.add_section()

@@ -133,7 +133,8 @@ class RunSession:
             time.sleep(0.5)
 
     def _watch(self, client: AirflowClient, dag_id: str, run_id: str, *, interactive: bool) -> str:
-        view = RunView(self._job, run_id, self._home / "logs")
+        answer_at = client.question_url(dag_id, run_id)
+        view = RunView(self._job, run_id, self._home / "logs", answer_at=answer_at)
         answered_s = time.monotonic()
         with Live(console=self._console, auto_refresh=False, transient=False) as live:
             while True:
@@ -151,7 +152,7 @@ class RunSession:
                 if interactive:
                     live.update(view.render(snapshot), refresh=True)
                 elif line := view.news(snapshot):
-                    self._console.print(line, highlight=False)
+                    self._console.print(line, highlight=False, soft_wrap=True)
                 if state in ("success", "failed"):
                     return state
                 time.sleep(_POLL_S)
@@ -180,7 +181,9 @@ class RunSession:
         deadline = time.monotonic() + _CANCEL_TIMEOUT_S
         while time.monotonic() < deadline:
             tasks = client.task_instances(dag_id, run_id)
-            active = any(task["state"] in ("running", "deferred", "queued") for task in tasks)
+            active = any(
+                task["state"] in ("running", "deferred", "queued", "awaiting_input") for task in tasks
+            )
             if not active and not self._launches(run_id):
                 return
             time.sleep(_POLL_S / 2)

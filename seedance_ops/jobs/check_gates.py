@@ -30,15 +30,22 @@ def gate_warnings(job: TrainingJob) -> Iterator[Finding]:
         if name != job.baseline and not any(gate.applies_to(name) for gate in job.gates):
             yield Finding(("variants", name), "no gate judges this variant", at_key=True)
     yield from _acceptance_warnings(job)
+    if "approval" in job.model_fields_set and all(gate.severity != "approval" for gate in job.gates):
+        yield Finding(
+            ("approval",),
+            "asks nobody: no gate has severity approval",
+            suggestion="give a gate `severity: approval`, or leave this out",
+            at_key=True,
+        )
 
 
 def _acceptance_warnings(job: TrainingJob) -> Iterator[Finding]:
-    """A variant to which no gate of severity error applies is not judgeable, so it is never accepted.
+    """A variant to which no gate of severity error or approval applies is not judgeable: never accepted.
 
     Nor is the baseline: it is what the others are compared with.
     """
     judged = [name for name in job.variants if name != job.baseline]
-    demanding = [gate for gate in job.gates if gate.severity == "error"]
+    demanding = [gate for gate in job.gates if gate.demands]
     acceptable = [name for name in judged if any(gate.applies_to(name) for gate in demanding)]
     never = {
         "report": False,
@@ -50,7 +57,7 @@ def _acceptance_warnings(job: TrainingJob) -> Iterator[Finding]:
         yield Finding(
             ("accept",),
             f"{job.accept} can never hold, so every run will fail: "
-            f"no gate of severity error applies to {others}",
+            f"no gate of severity error or approval applies to {others}",
             suggestion="add such a gate, or write `accept: report`",
         )
 

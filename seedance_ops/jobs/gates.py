@@ -15,6 +15,8 @@ Condition = Literal[
     "change_at_most", "change_at_least", "equivalent_within", "non_inferior_within", "at_most", "at_least"
 ]
 
+Severity = Literal["error", "approval", "warning"]
+
 
 def _exactly_one(*names: str) -> dict[str, Any]:
     return {"oneOf": [{"required": [name]} for name in names]}
@@ -75,8 +77,8 @@ class Gate(StrictModel):
     """Upper bound of the metric itself, in its unit."""
     at_least: float | None = None
     """Lower bound of the metric itself, in its unit."""
-    severity: Literal["error", "warning"] = "error"
-    """A failed ``error`` rejects the variant; a failed ``warning`` is reported."""
+    severity: Severity = "error"
+    """Failed, ``error`` rejects the variant, ``approval`` asks a person, ``warning`` is reported."""
     variants: tuple[str, ...] | None = Field(default=None, min_length=1)
     """The variants it applies to; default: all but the one compared to."""
 
@@ -90,6 +92,11 @@ class Gate(StrictModel):
         if given[0] in LEVELS and self.compared_to is not None:
             raise ValueError(f"{given[0]} is a bound on the metric itself and takes no compared_to")
         return self
+
+    @property
+    def demands(self) -> bool:
+        """Whether a variant is accepted only if this gate has an answer."""
+        return self.severity != "warning"
 
     @property
     def condition(self) -> Condition:

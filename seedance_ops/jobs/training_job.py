@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from seedance_ops.jobs.approval import ApprovalTerms
 from seedance_ops.jobs.dotted import set_value
 from seedance_ops.jobs.economy import Budget, Economics, PriceTerms
 from seedance_ops.jobs.execution import Limits, Repeats
@@ -45,6 +46,8 @@ class TrainingJob(Treatment):
     """How often the workload runs in production; absent: the verdict states no money a month."""
     gates: tuple[Gate, ...] = Field(default=(), max_length=200)
     """What must hold of a variant."""
+    approval: ApprovalTerms = ApprovalTerms()
+    """How a person is asked, where a gate of ``severity: approval`` does not hold."""
     accept: Literal["any", "all", "report"] = "any"
     """``any``: the run succeeds when some variant passes its gates; ``all``; ``report``: never fails."""
     params: tuple[str, ...] = Field(default=(), max_length=100)
@@ -68,6 +71,11 @@ class TrainingJob(Treatment):
     def baseline(self) -> str:
         """The variant others are described against: ``baseline``, else the first."""
         return "baseline" if "baseline" in self.variants else next(iter(self.variants))
+
+    @property
+    def asks_a_person(self) -> bool:
+        """Whether some gate leaves the decision to a person."""
+        return any(gate.severity == "approval" for gate in self.gates)
 
     def only(self, variants: Collection[str]) -> TrainingJob:
         """The same job with these of its variants, in its own order."""

@@ -121,6 +121,10 @@ def _stages(job: TrainingJob, source: str, project: str, pool: str | None) -> No
         setups=opened, on_failure_fail_dagrun=True
     )
     check >> train >> collect >> cost >> statistics >> gate >> report >> verdict
+    if job.asks_a_person:
+        from seedance_ops.orchestration.operators.approval import AskForApprovalOperator  # its imports cost
+
+        report >> AskForApprovalOperator(terms=job.approval, **common) >> verdict
     for launched in (*trainings, collect):
         launched >> closed
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import httpx
 
+from seedance_ops.orchestration.question_path import question_path
 from seedance_ops.orchestration.report_path import report_path
 
 _SIGN_IN = "/auth/token"
@@ -94,6 +95,10 @@ class AirflowClient:
         if answer.is_error:
             raise AirflowRefused(f"the report cannot be had: {answer.status_code} {answer.text[:500]}")
         return answer.text
+
+    def question_url(self, dag_id: str, run_id: str) -> str:
+        """Where a browser shows what a run asks a person."""
+        return f"{str(self._http.base_url).rstrip('/')}{question_path(dag_id, run_id)}"
 
     def _call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         answer = self._send(method, path, **request)

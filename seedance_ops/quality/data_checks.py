@@ -9,7 +9,7 @@ from seedance_ops.quality.data.gather import FoundFact
 from seedance_ops.quality.results import DataCheck, Outcome
 from seedance_ops.quality.validation import Checked, Declared, Validation
 
-SEVERITIES = {"error": "critical", "warning": "warning"}
+SEVERITIES = {"error": "critical", "approval": "critical", "warning": "warning"}
 """The job's and the suite's words as Great Expectations has them."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -15,6 +16,7 @@ from seedance_ops.quality.families import alpha_of, corrected
 from seedance_ops.quality.missing import MissingRun
 from seedance_ops.quality.results import (
     DataCheck,
+    Decision,
     GateResult,
     GateResults,
     Outcome,
@@ -74,8 +76,14 @@ def judge(
     checks = data_checks_of(data.facts, validation)
     verdicts = tuple(
         _with_data(
-            _verdict(variant, [result for result in results if result.variant == variant]), job, checks
-        ).model_copy(update={"of_baseline": variant == job.baseline})
+            _verdict(
+                variant,
+                [result for result in results if result.variant == variant],
+                of_baseline=variant == job.baseline,
+            ),
+            job,
+            checks,
+        )
         for variant in job.variants
         if variant != job.baseline or any(result.variant == variant for result in results)
     )
@@ -191,28 +199,67 @@ def _why_not(item: Evidence, answer: Checked) -> tuple[str | None, float | None]
     return reason, None
 
 
-def _verdict(variant: str, results: Sequence[GateResult]) -> Verdict:
-    """Rejected by a gate that fails; not judgeable where one has no answer; else accepted."""
-    demanded = [result for result in results if result.severity == "error"]
-    warnings = tuple(
-        sentence_of(result) for result in results if result.severity == "warning" and result.outcome != "pass"
+def _verdict(variant: str, results: Sequence[GateResult], *, of_baseline: bool) -> Verdict:
+    """Rejected by a gate that fails; not judgeable where one has no answer; else accepted.
+
+    Where only gates of severity ``approval`` fail, a person decides; not about the baseline, which is nothing
+    to accept.
+    """
+    sentences = _Sentences.of(results)
+    if not sentences.demanding:
+        outcome: Decision = "not_judgeable"
+        reasons: tuple[str, ...] = ("no gate of severity error or approval applies to it",)
+    elif sentences.failed or (of_baseline and sentences.to_approve and not sentences.unanswered):
+        outcome = "rejected"
+        reasons = sentences.failed + sentences.to_approve + sentences.unanswered
+    elif sentences.unanswered:
+        outcome, reasons = "not_judgeable", sentences.unanswered + sentences.to_approve
+    elif sentences.to_approve:
+        outcome, reasons = "needs_approval", sentences.to_approve
+    else:
+        outcome, reasons = "accepted", ()
+    return Verdict(
+        variant=variant,
+        outcome=outcome,
+        of_baseline=of_baseline,
+        reasons=reasons,
+        asked=sentences.to_approve if outcome == "needs_approval" else (),
+        warnings=sentences.warnings,
     )
-    failed = tuple(sentence_of(result) for result in demanded if result.outcome == "fail")
-    unanswered = tuple(
-        sentence_of(result) for result in demanded if result.outcome in ("error", "not_judgeable")
-    )
-    if failed:
-        return Verdict(variant=variant, outcome="rejected", reasons=failed + unanswered, warnings=warnings)
-    if not demanded:
-        unanswered = ("no gate of severity error applies to it",)
-    if unanswered:
-        return Verdict(variant=variant, outcome="not_judgeable", reasons=unanswered, warnings=warnings)
-    return Verdict(variant=variant, outcome="accepted", warnings=warnings)
+
+
+@dataclass(frozen=True)
+class _Sentences:
+    """What does not hold of one variant, by what it means for the verdict."""
+
+    demanding: bool
+    failed: tuple[str, ...]
+    to_approve: tuple[str, ...]
+    unanswered: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, results: Sequence[GateResult]) -> _Sentences:
+        demanded = [result for result in results if result.severity != "warning"]
+        failed = [result for result in demanded if result.outcome == "fail"]
+        return cls(
+            demanding=bool(demanded),
+            failed=tuple(sentence_of(result) for result in failed if result.severity == "error"),
+            to_approve=tuple(sentence_of(result) for result in failed if result.severity == "approval"),
+            unanswered=tuple(
+                sentence_of(result) for result in demanded if result.outcome in ("error", "not_judgeable")
+            ),
+            warnings=tuple(
+                sentence_of(result)
+                for result in results
+                if result.severity == "warning" and result.outcome != "pass"
+            ),
+        )
 
 
 def _with_data(verdict: Verdict, job: TrainingJob, checks: Sequence[DataCheck]) -> Verdict:
     """The verdict, unless the data that it rests on are not what they must be: then there is none."""
-    demanding = [gate for gate in job.gates if gate.severity == "error"]
+    demanding = [gate for gate in job.gates if gate.demands]
     unsound = [
         data_sentence_of(check)
         for check in bearing_on(verdict.variant, demanding, checks)
@@ -225,7 +272,7 @@ def _with_data(verdict: Verdict, job: TrainingJob, checks: Sequence[DataCheck]) 
     ]
     changes: dict[str, object] = {"warnings": (*verdict.warnings, *doubts)}
     if unsound:
-        changes |= {"outcome": "not_judgeable", "reasons": (*unsound, *verdict.reasons)}
+        changes |= {"outcome": "not_judgeable", "reasons": (*unsound, *verdict.reasons), "asked": ()}
     return verdict.model_copy(update=changes)
 
 

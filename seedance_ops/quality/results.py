@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from seedance_ops.jobs.gates import Condition
+from seedance_ops.jobs.gates import Condition, Severity
 from seedance_ops.stats.outcomes import Design
 from seedance_ops.strict_model import StrictModel
 
 Outcome = Literal["pass", "fail", "error", "not_judgeable"]
-Decision = Literal["accepted", "rejected", "not_judgeable"]
+Decision = Literal["accepted", "rejected", "not_judgeable", "needs_approval"]
 Scale = Literal["relative", "absolute", "level"]
 
 
@@ -27,7 +27,7 @@ class GateResult(StrictModel):
     """``relative``: bound and estimate are shares of the compared variant's value."""
     bound: float
     compared_to: str | None
-    severity: Literal["error", "warning"]
+    severity: Severity
     outcome: Outcome
     """``error``: the check itself broke; ``not_judgeable``: the data do not allow a judgement."""
     n: int
@@ -86,6 +86,9 @@ class Verdict(StrictModel):
     """Whether the variant is what others are compared with: then it is judged, but never what is accepted."""
     reasons: tuple[str, ...] = ()
     """Which gates reject it, or why it cannot be judged."""
+    asked: tuple[str, ...] = ()
+    """Gates of severity ``approval`` that do not hold, where they alone stand in the way: with the outcome
+    ``needs_approval`` a person has yet to answer, else one has, or the deadline has passed."""
     warnings: tuple[str, ...] = ()
     """Gates and data checks of severity ``warning`` that do not hold."""
 

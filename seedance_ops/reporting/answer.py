@@ -54,7 +54,9 @@ def _sentence(job: TrainingJob, statistics: Statistics, gates: Sequence[GateResu
     parts = [_of_cost(statistics, of_variant, _cost_metrics(job), verdict.variant)]
     if job.workload.quality is not None:
         parts.append(_of_quality(statistics, of_variant, verdict.variant, job.workload.quality.metric))
-    words = verdict.outcome.replace("_", " ")
+    words = (
+        "waiting for approval" if verdict.outcome == "needs_approval" else verdict.outcome.replace("_", " ")
+    )
     return f"{verdict.variant} is {words}: {'; '.join(filter(None, parts))}."
 
 

@@ -26,6 +26,7 @@ _SYMBOLS = {
     "fail": "✕",
     "error": "!",
     "not_judgeable": "?",
+    "needs_approval": "?",
     "failed": "!",
 }
 

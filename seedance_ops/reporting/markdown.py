@@ -15,7 +15,7 @@ _MOST_REASONS = 20
 _JOINT = "\N{ZERO WIDTH SPACE}"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+!|~$-])")
 _TAGS = {"<": "&lt;", ">": "&gt;"}
-_MARKS = {"accepted": "✅", "rejected": "❌", "not_judgeable": "❔"}
+_MARKS = {"accepted": "✅", "rejected": "❌", "not_judgeable": "❔", "needs_approval": "✋"}
 _OUTCOMES = {"pass": "✅", "fail": "❌", "error": "❗", "not_judgeable": "❔"}
 
 
@@ -115,7 +115,7 @@ def _gates(report: Report) -> str:
     rows = [
         [
             f"{_OUTCOMES[gate.outcome]} {gate.outcome.replace('_', ' ')}"
-            + (" (warning)" if gate.severity == "warning" else ""),
+            + (f" ({gate.severity})" if gate.severity != "error" else ""),
             escaped(gate.variant),
             escaped(gate.metric),
             escaped(wording.bound_of(gate)),

@@ -143,7 +143,12 @@ def failed_report(manifest: RunManifest, stamp: dict[str, str], problems: list[s
 
 def headline_of(gates: GateResults, screening: Screening | None = None) -> str:
     """The verdict line: what was accepted, what was not, and what was not tried in full."""
-    words = {"accepted": "accepted", "rejected": "rejected", "not_judgeable": "not judgeable"}
+    words = {
+        "accepted": "accepted",
+        "needs_approval": "waiting for approval",
+        "rejected": "rejected",
+        "not_judgeable": "not judgeable",
+    }
     parts = [
         f"{', '.join(names)} {word}"
         for outcome, word in words.items()

@@ -16,6 +16,7 @@ _DERIVED = (
     "tables/ledger.parquet",
     "statistics.json",
     "gates.json",
+    "approvals.json",
     "report.json",
     "report.html",
 )
@@ -107,6 +108,7 @@ class QualityGateOperator(StageOperator):
         from seedance_ops.quality.statistics import Statistics
 
         run = self.run_store(context)
+        run.forget("approvals.json")  # an answer is about findings, and these are new
         manifest = run.manifest()
         job = manifest.job
         runs = with_costs(run.frame("runs"), run.frame("costs"))

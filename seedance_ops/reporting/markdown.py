@@ -48,6 +48,7 @@ def _blocks(report: Report) -> Iterator[str]:
         f"**{escaped(report.job)}** · run {escaped(report.run_id)} · {state} under accept: {report.accept}"
     )
     yield _bullets(f"{_MARKS[answer.outcome]} {escaped(answer.sentence)}" for answer in report.answers)
+    yield _bullets(_decisions(report))
     yield _changed(report)
     yield _section("What went wrong", _bullets(map(escaped, report.problems)))
     yield _section("In production", _bullets(_savings(report)))
@@ -79,6 +80,13 @@ def _changed(report: Report) -> str:
         return ""
     changes = (f"{escaped(path)} = {escaped(value)}" for path, value in report.overrides.items())
     return f"**This run changed:** {', '.join(changes)}"
+
+
+def _decisions(report: Report) -> Iterator[str]:
+    """What a person has decided, or nobody by the deadline."""
+    for verdict in report.verdicts:
+        if verdict.asked and verdict.outcome != "needs_approval":
+            yield f"✋ **{escaped(verdict.variant)}**: {escaped('; '.join(verdict.reasons))}"
 
 
 def _savings(report: Report) -> Iterator[str]:

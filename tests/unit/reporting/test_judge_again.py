@@ -55,6 +55,13 @@ def test_another_bound_gives_another_verdict(stored):
     assert verdicts(judge_again(*stored, job=laxer)) == {"bf16": "accepted", "topk": "accepted"}
 
 
+def test_an_approval_gate_that_fails_waits_for_a_person(stored):
+    asking = manifest_of(JOB.replace("absolute: 0.05}", "absolute: 0.05}, severity: approval")).job
+    report = judge_again(*stored, job=asking.model_copy(update={"accept": "all"}))
+    assert verdicts(report) == {"bf16": "accepted", "topk": "needs_approval"}
+    assert not report.accepted
+
+
 def test_another_price_gives_another_bill(stored, tmp_path):
     entry = PriceEntry.model_validate(
         PRICE.model_dump(include={"source", "date", "basis"})

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import AwareDatetime
 
 from seedance_ops.quality.results import GateResults, Verdict, job_accepted
 from seedance_ops.strict_model import StrictModel
+
+if TYPE_CHECKING:
+    from seedance_ops.jobs.run_store import RunStore
 
 REJECT = "Reject"
 """The option that accepts none of the variants asked about."""
@@ -81,6 +84,16 @@ def answered(results: GateResults, approvals: Approvals) -> GateResults:
     return results.model_copy(
         update={"verdicts": verdicts, "accepted": job_accepted(results.accept, verdicts)}
     )
+
+
+def answers_in(run: RunStore) -> Approvals:
+    """What was answered in a run; nothing where nobody was asked, or not yet."""
+    from seedance_ops.storage.errors import ObjectMissing
+
+    try:
+        return run.read("approvals.json", Approvals)
+    except ObjectMissing:
+        return Approvals()
 
 
 def _decision(

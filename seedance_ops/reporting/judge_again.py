@@ -9,6 +9,7 @@ from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import OVERRIDABLE
+from seedance_ops.quality.approvals import answered, answers_in
 from seedance_ops.quality.data.gather import gather_data
 from seedance_ops.quality.data.of_run import suite_of_run
 from seedance_ops.quality.data.tables import DataTables
@@ -34,7 +35,8 @@ def judge_again(
     """The report that the run would have, had its gates or prices been others.
 
     Its data are held to the suite by which the run was judged; of prices only what no accelerator can cost is
-    found, because a run does not keep the hardware catalogue.
+    found, because a run does not keep the hardware catalogue. What a person has answered holds where
+    gates and findings are those that it was about.
 
     Args:
         run: Its objects; nothing is written to them.
@@ -68,6 +70,8 @@ def judge_again(
     )
     data = gather_data(suite_of_run(run), manifest, recorded, statistics)
     gates = judge(manifest.job, runs, statistics, table.missing, data=data)
+    if job is None:  # to other gates nobody has consented
+        gates = answered(gates, answers_in(run))
     ledger = ledger_of(
         table.frame,
         tables.launches,

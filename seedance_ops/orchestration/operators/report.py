@@ -81,15 +81,10 @@ def write_report(run: RunStore, manifest: RunManifest) -> None:
 
 def results_of(run: RunStore) -> GateResults:
     """What the gates say, and where a person was asked, what that person said."""
-    from seedance_ops.quality.approvals import Approvals, answered
+    from seedance_ops.quality.approvals import answered, answers_in
     from seedance_ops.quality.results import GateResults
-    from seedance_ops.storage.errors import ObjectMissing
 
-    results = run.read("gates.json", GateResults)
-    try:
-        return answered(results, run.read("approvals.json", Approvals))
-    except ObjectMissing:
-        return results
+    return answered(run.read("gates.json", GateResults), answers_in(run))
 
 
 def _write(run: RunStore, report: Report) -> None:

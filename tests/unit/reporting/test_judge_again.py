@@ -8,6 +8,7 @@ from moto import mock_aws
 
 from seedance_ops.cost.catalogue import PriceCatalogue, PriceEntry
 from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.quality.approvals import approvals_of
 from seedance_ops.reporting.curves import curves_of
 from seedance_ops.reporting.judge_again import DifferentRuns, judge_again
 from seedance_ops.reporting.run_tables import CURVE_COLUMNS, RunTables
@@ -17,7 +18,7 @@ from tests.unit.reporting.conftest import JOB, PRICE, manifest_of
 
 @pytest.fixture(scope="module")
 def left_behind(judged):
-    """The tables of one run in a simulated store, for all tests here: none of them writes."""
+    """The tables of one run in a simulated store, for all tests here: what one writes, it removes."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         sign_in(patch)
         boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="bucket")
@@ -92,3 +93,16 @@ def test_a_job_that_trains_something_else_is_refused(stored, old, new):
     assert old in JOB
     with pytest.raises(DifferentRuns):
         judge_again(*stored, job=manifest_of(JOB.replace(old, new)).job)
+
+
+def test_an_answer_is_kept_under_the_same_gates_and_findings(stored):
+    run, manifest = stored
+    job = manifest_of(JOB.replace("absolute: 0.05}", "absolute: 0.05}, severity: approval")).job
+    manifest = manifest.model_copy(update={"job": job})
+    waiting = [found for found in judge_again(run, manifest).verdicts if found.outcome == "needs_approval"]
+    run.write("approvals.json", approvals_of(waiting, ["Approve topk"], by="Ada", by_id="7", at=None))
+    try:
+        assert verdicts(judge_again(run, manifest))["topk"] == "accepted"
+        assert verdicts(judge_again(run, manifest, job=job))["topk"] == "needs_approval"
+    finally:
+        run.forget("approvals.json")

@@ -8,7 +8,7 @@ TEST_ARGS ?=
 export AIRFLOW_HOME ?= $(CURDIR)/.airflow
 export PATH := $(BIN):$(PATH)
 
-.PHONY: help setup demo up test lint bench schemas clean
+.PHONY: help setup demo up test slow lint bench schemas clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ up: setup ## Airflow with its page on port 8080 and the object store, until Ctrl
 
 test: setup ## The whole suite
 	@pytest $(TEST_ARGS)
+
+slow: setup ## Tests that take minutes and are no part of `make test`
+	@SEEDANCE_SLOW=1 pytest -n 0 tests/faults/test_a_person_is_asked.py
 
 lint: setup ## ruff, mypy --strict, import-linter
 	@ruff check .

@@ -1,4 +1,4 @@
-"""A run that waits for a person, who answers over Airflow's own API: two minutes, so by ``make slow`` only."""
+"""A run that waits for a person, who answers over the API; it takes two minutes: `make slow`."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import json
 import re
 
 from seedance_ops.jobs.manifest import RunManifest
+from seedance_ops.jobs.profiles import LauncherProfile
 from seedance_ops.jobs.training_job import TrainingJob
 
 _LONGEST_NAME = 63
@@ -22,16 +23,27 @@ def job_hash(job: TrainingJob, code_sha256: str | None) -> str:
     return _sha256(content)
 
 
+def settings_hash(job: TrainingJob, variant: str, profile: LauncherProfile) -> str:
+    """SHA-256 over one variant's settings and its launcher; not over its code, price or number of slots.
+
+    Runs whose hashes agree have done the same work on the same kind of machine.
+    """
+    content = {
+        "variant": job.resolve(variant).model_dump(mode="json", by_alias=True, exclude={"name"}),
+        "launcher": profile.model_dump(mode="json", exclude={"price", "slots"}),
+    }
+    return _sha256(content)
+
+
 def treatment_hash(manifest: RunManifest, variant: str) -> str:
-    """SHA-256 over what decides what one variant trains: its settings, its code, its launcher.
+    """SHA-256 over what decides what one variant trains: its settings, launcher and code.
 
     Two runs whose hashes agree have trained the same thing, whatever else their jobs say.
     """
     code = manifest.code.get(variant)
     content = {
-        "variant": manifest.job.resolve(variant).model_dump(mode="json", by_alias=True, exclude={"name"}),
+        "settings": settings_hash(manifest.job, variant, manifest.profiles[variant]),
         "code_sha256": code.sha256 if code else None,
-        "launcher": manifest.profiles[variant].model_dump(mode="json"),
     }
     return _sha256(content)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Literal
@@ -9,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from seedance_ops.cost.catalogue import Price
+from seedance_ops.jobs.identity import settings_hash
 from seedance_ops.jobs.longest_run import longest_run_s
 from seedance_ops.jobs.profiles import LauncherProfile
 from seedance_ops.jobs.training_job import TrainingJob
@@ -35,6 +37,13 @@ class VariantEstimate(StrictModel):
     the longest that a launch may take, which is far above what most will."""
     accelerators: int = Field(ge=1)
     usd_per_accelerator_hour: float = Field(gt=0.0)
+    host_usd_per_hour: float = Field(default=0.0, ge=0.0)
+    """Of all its nodes, where ``prices.host_usd_per_node_hour`` bills them apart."""
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Accelerators and nodes together."""
+        return self.accelerators * self.usd_per_accelerator_hour + self.host_usd_per_hour
 
     @property
     def accelerator_hours(self) -> float:
@@ -45,17 +54,12 @@ class VariantEstimate(StrictModel):
     @property
     def usd(self) -> float:
         """Over all of the variant's runs, those of a screening included."""
-        return self.accelerator_hours * self.usd_per_accelerator_hour
+        return self.accelerator_hours / self.accelerators * self.usd_per_hour
 
     @property
     def usd_per_run(self) -> float:
         """One training in full."""
-        return self.accelerators * self.run_s / _S_PER_H * self.usd_per_accelerator_hour
-
-    @property
-    def seconds(self) -> float:
-        """One after the other."""
-        return self.runs * self.run_s + self.screening_runs * self.screening_s
+        return self.run_s / _S_PER_H * self.usd_per_hour
 
     def screened_only(self) -> VariantEstimate:
         """The variant, if the screening stops it."""
@@ -102,13 +106,17 @@ def estimate_study(
         job: The job, with the run's overrides.
         profiles: Launcher profile by variant.
         prices: Price by variant.
-        history: Earlier judged runs of the job, oldest first; the newest that did the same work counts.
+        history: Earlier judged runs of the job, oldest first; for each variant the newest counts that had
+            the same settings and launcher, whatever its code.
         reused: Variants whose runs an earlier study has paid for.
     """
     runs = {name: 0 if name in reused else job.repeats.seeds for name in job.variants}
-    variants = _going_on(
-        job, tuple(_variant(job, name, prices[name], history, runs[name]) for name in job.variants)
+    settings = {name: settings_hash(job, name, profiles[name]) for name in job.variants}
+    found = tuple(
+        _variant(job, name, prices[name], _of_same_settings(history, name, settings[name]), runs[name])
+        for name in job.variants
     )
+    variants = _going_on(job, found)
     usd = sum(variant.usd for variant in variants)
     return Estimate(
         job=job.metadata.name,
@@ -116,19 +124,27 @@ def estimate_study(
         accelerator_hours=sum(variant.accelerator_hours for variant in variants),
         duration_s=_duration_s(job, variants, profiles),
         variants=variants,
-        break_even=_break_even(job, variants, usd, history),
+        break_even=_break_even(job, variants, usd, history, settings),
         over_budget=tuple(_over_budget(job, variants, usd)),
     )
 
 
 def _going_on(job: TrainingJob, variants: tuple[VariantEstimate, ...]) -> tuple[VariantEstimate, ...]:
-    """With phases, the baseline and the ``top`` dearest others in full: nobody knows yet which it will be."""
+    """With phases, the baseline and the ``top`` dearest others in full: nobody knows yet which it will be.
+
+    What any gate compares with may have to go on too.
+    """
     if job.phases is None:
         return variants
     others = [variant for variant in variants if variant.variant != job.baseline]
     dearest = sorted(others, key=lambda variant: variant.usd_per_run, reverse=True)[: job.phases.confirm.top]
-    in_full = {job.baseline, *(variant.variant for variant in dearest)}
+    compared = {gate.compared_to for gate in job.gates}
+    in_full = {job.baseline, *compared, *(variant.variant for variant in dearest)}
     return tuple(variant if variant.variant in in_full else variant.screened_only() for variant in variants)
+
+
+def _of_same_settings(history: Sequence[HistoryRecord], variant: str, settings: str) -> list[HistoryRecord]:
+    return [record for record in history if record.settings.get(variant) == settings]
 
 
 def _variant(
@@ -146,6 +162,9 @@ def _variant(
         run_s=run_s,
         basis=basis,
         accelerators=accelerators,
+        host_usd_per_hour=resolved.num_nodes * host.usd
+        if (host := job.prices.host_usd_per_node_hour)
+        else 0.0,
         usd_per_accelerator_hour=price.usd_per_accelerator_hour,
     )
 
@@ -161,12 +180,8 @@ def _screened_share(job: TrainingJob, variant: str) -> float:
 def _run_s(
     job: TrainingJob, variant: str, longest_s: float, history: Sequence[HistoryRecord]
 ) -> tuple[float, Basis]:
-    samples = job.resolve(variant).work
     for record in reversed(history):
-        seconds = record.values(variant, "run_s")
-        done = record.values(variant, "samples")
-        same_work = samples is None or samples[0] != "samples" or not done or fmean(done) == samples[1]
-        if seconds and same_work:
+        if seconds := record.values(variant, "run_s"):
             return fmean(seconds), "history"
     if job.budget.expected_run_s is not None:
         return job.budget.expected_run_s, "declared"
@@ -176,15 +191,37 @@ def _run_s(
 def _duration_s(
     job: TrainingJob, variants: Sequence[VariantEstimate], profiles: Mapping[str, LauncherProfile]
 ) -> float:
+    """The screening, then the rest; a block is trained one run after another."""
     slots = min((profiles[name].slots for name in job.variants), default=1)
-    longest = max(variant.run_s for variant in variants)
-    return max(longest, sum(variant.seconds for variant in variants) / slots)
+    screening = [(variant.screening_runs, variant.screening_s) for variant in variants]
+    in_full = [(variant.runs, variant.run_s) for variant in variants]
+    return sum(_makespan(_units(job, phase), slots) for phase in (screening, in_full))
+
+
+def _units(job: TrainingJob, phase: Sequence[tuple[int, float]]) -> list[float]:
+    """Seconds of everything that takes a slot by itself: the runs, or the blocks of a seed each."""
+    if job.repeats.block == "none":
+        return [seconds for runs, seconds in phase for _ in range(runs)]
+    blocks = max((runs for runs, _ in phase), default=0)
+    return [sum(seconds for runs, seconds in phase if seed < runs) for seed in range(blocks)]
+
+
+def _makespan(units: Sequence[float], slots: int) -> float:
+    """Seconds until all have ended, the longest started first, each on the slot that is free first."""
+    free_at = [0.0] * min(slots, max(1, len(units)))
+    for seconds in sorted(units, reverse=True):
+        heapq.heapreplace(free_at, free_at[0] + seconds)
+    return max(free_at)
 
 
 def _break_even(
-    job: TrainingJob, variants: Sequence[VariantEstimate], usd: float, history: Sequence[HistoryRecord]
+    job: TrainingJob,
+    variants: Sequence[VariantEstimate],
+    usd: float,
+    history: Sequence[HistoryRecord],
+    settings: Mapping[str, str],
 ) -> BreakEven | None:
-    saving = _saving_seen(job, history) or _saving_demanded(job, variants)
+    saving = _saving_seen(job, history, settings) or _saving_demanded(job, variants)
     if saving is None:
         return None
     variant, usd_per_run, basis = saving
@@ -193,13 +230,18 @@ def _break_even(
     )
 
 
-def _saving_seen(job: TrainingJob, history: Sequence[HistoryRecord]) -> tuple[str, float, str] | None:
-    for record in reversed(history):
+def _saving_seen(
+    job: TrainingJob, history: Sequence[HistoryRecord], settings: Mapping[str, str]
+) -> tuple[str, float, str] | None:
+    """In USD of that run's prices."""
+    for record in reversed(_of_same_settings(history, job.baseline, settings[job.baseline])):
         baseline = record.values(job.baseline, "usd_per_run")
         savings = {
             variant: fmean(baseline) - fmean(values)
             for variant in record.accepted
-            if baseline and variant in job.variants and (values := record.values(variant, "usd_per_run"))
+            if baseline
+            and record.settings.get(variant) == settings.get(variant)
+            and (values := record.values(variant, "usd_per_run"))
         }
         if savings and (best := max(savings, key=savings.__getitem__)) and savings[best] > 0.0:
             return best, savings[best], f"run {record.run_id}"

@@ -46,6 +46,10 @@ class HistoryRecord(StrictModel):
     quality: str | None = None
     """The workload's quality metric; none where it has none."""
     observations: tuple[Observation, ...]
+    settings: dict[str, str] = {}
+    """By variant: the hash of its settings and launcher; none in records of older versions."""
+    ended: dict[str, float] = {}
+    """By variant: when the last of its runs ended, in seconds since 1970."""
     treatments: dict[str, str] = {}
     """By variant: the hash of what was trained; none in records of older versions."""
     seeds: dict[str, tuple[int, ...]] = {}

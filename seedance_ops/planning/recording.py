@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from seedance_ops.jobs.identity import treatment_hash
+from seedance_ops.jobs.identity import settings_hash, treatment_hash
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.metrics import metrics_of
 from seedance_ops.planning.history import HistoryRecord, Observation
@@ -31,6 +31,13 @@ def record_of(
         baseline=job.baseline,
         quality=job.workload.quality.metric if job.workload.quality else None,
         observations=observations_of(runs, ["samples", *metrics_of(job)]),
+        settings={
+            variant: settings_hash(job, variant, manifest.profiles[variant]) for variant in job.variants
+        },
+        ended={
+            str(variant): float(of_variant["ended_at_s"].max())
+            for variant, of_variant in runs.dropna(subset=["ended_at_s"]).groupby("variant", sort=False)
+        },
         treatments={variant: treatment_hash(manifest, variant) for variant in job.variants},
         seeds={
             str(variant): tuple(sorted(int(seed) for seed in of_variant["seed"]))

@@ -43,7 +43,8 @@ def reusable_baseline(
     for record in reversed(history):
         faults = list(_faults(manifest, record, treatment, stamp, now_s))
         if not faults:
-            found = ReusedRuns(run_id=record.run_id, ended_at_s=record.ended_at_s, treatment=treatment)
+            ended_at_s = record.ended[job.baseline]
+            found = ReusedRuns(run_id=record.run_id, ended_at_s=ended_at_s, treatment=treatment)
             return Reuse(found, tuple(reasons))
         reasons.append(f"run {record.run_id}: {'; '.join(faults)}")
     return Reuse(None, tuple(reasons) or ("no earlier run of the job was judged",))
@@ -54,7 +55,12 @@ def _faults(
 ) -> Iterator[str]:
     repeats, baseline = manifest.job.repeats, manifest.job.baseline
     assert repeats.reuse_baseline is not None
-    age = now_s - record.ended_at_s
+    age = now_s - record.ended.get(baseline, record.ended_at_s)
+    image = manifest.job.resolve(baseline).workload.image
+    if image and "@sha256:" not in image:
+        yield "the image is not pinned by digest, so nobody knows what it held"
+    if baseline not in record.ended:
+        yield "it does not say when its baseline ended"
     if record.run_id == manifest.run_id:
         yield "it is this very run"
     if age > age_s(repeats.reuse_baseline):

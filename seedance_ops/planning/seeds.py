@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 import pandas as pd
@@ -39,7 +40,8 @@ def seeds_needed(job: TrainingJob, history: Sequence[HistoryRecord]) -> tuple[Ga
 
     The newest record that has both variants is the pilot. A change gate is planned for the change that the
     pilot saw, an equivalence and a non-inferiority for no change at all. Bounds on a metric itself and
-    counted metrics need no planning: they are judged on their level, or exactly.
+    counted metrics need no planning: they are judged on their level, or exactly. Where a gate tests several
+    variants, each is planned for Holm's strictest step.
     """
     return tuple(_needed(job, history))
 
@@ -48,7 +50,10 @@ def _needed(job: TrainingJob, history: Sequence[HistoryRecord]) -> Iterator[Gate
     metrics = metrics_of(job)
     for gate in job.gates:
         metric = metrics[gate.metric]
+        family = sum(gate.applies_to(variant) for variant in job.variants)
         demand = _demand(gate, metric)
+        if demand is not None and family > 1:
+            demand = replace(demand, alpha=demand.alpha / family)
         if demand is None or metric.nature == "counted" or gate.compared_to is None:
             continue
         for variant in job.variants:
@@ -105,7 +110,8 @@ def _plan(  # noqa: PLR0917
     record, ours, theirs = pilot
     change = gate.change_at_most or gate.change_at_least or gate.equivalent_within or gate.non_inferior_within
     relative = change is not None and change.relative is not None
-    spread = _spread(ours, theirs, metric, relative=relative, source=f"run {record.run_id}")
+    paired = metric.pairs_by_seed and _same_seeds(record, variant, compared_to, len(ours), len(theirs))
+    spread = _spread(ours, theirs, paired=paired, relative=relative, source=f"run {record.run_id}")
     expected = 0.0
     if gate.equivalent_within is None and gate.non_inferior_within is None:
         expected = fmean(ours) / fmean(theirs) - 1 if relative else fmean(ours) - fmean(theirs)
@@ -113,10 +119,16 @@ def _plan(  # noqa: PLR0917
 
 
 def _spread(
-    ours: Sequence[float], theirs: Sequence[float], metric: MetricDefinition, *, relative: bool, source: str
+    ours: Sequence[float], theirs: Sequence[float], *, paired: bool, relative: bool, source: str
 ) -> Spread | NotJudgeable:
     treatment, baseline = pd.Series(list(ours), dtype="float64"), pd.Series(list(theirs), dtype="float64")
     scale: ChangeScale = "relative" if relative else "absolute"
-    if metric.pairs_by_seed and len(treatment) == len(baseline):
+    if paired:
         return spread_of_differences(treatment, baseline, scale=scale, source=source)
     return spread_of([treatment, baseline], scale=scale, source=source)
+
+
+def _same_seeds(record: HistoryRecord, variant: str, other: str, *lengths: int) -> bool:
+    """Whether values pair by their place: the same seeds, and of none was the value left out."""
+    seeds = record.seeds.get(variant)
+    return seeds is not None and seeds == record.seeds.get(other) and set(lengths) == {len(seeds)}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from seedance_ops.cost.catalogue import Price
+from seedance_ops.jobs.identity import settings_hash
 from seedance_ops.jobs.longest_run import longest_run_s
 from seedance_ops.jobs.profiles import LocalProfile
 from seedance_ops.jobs.training_job import TrainingJob
@@ -45,14 +46,23 @@ def estimated(history: list[HistoryRecord] | None = None, slots: int = 1, **chan
     )
 
 
-def record(samples: float = 960.0, at_s: float = 1.0, **usd: tuple[float, ...]) -> HistoryRecord:
+PROFILE = LocalProfile(kind="local", price="a")
+
+
+def settings_of(**changes: Any) -> dict[str, str]:
+    job = TrainingJob.model_validate(JOB | changes)
+    return {name: settings_hash(job, name, PROFILE) for name in job.variants}
+
+
+def record(
+    at_s: float = 1.0, settings: dict[str, str] | None = None, **usd: tuple[float, ...]
+) -> HistoryRecord:
     seconds = {"baseline": (1800.0, 1800.0), "half": (900.0, 900.0)}
     observations = [
         Observation(variant=variant, metric=metric, values=values)
         for variant, of_variant in seconds.items()
         for metric, values in (
             ("run_s", of_variant),
-            ("samples", (samples,)),
             *([("usd_per_run", usd[variant])] if variant in usd else []),
         )
     ]
@@ -65,6 +75,7 @@ def record(samples: float = 960.0, at_s: float = 1.0, **usd: tuple[float, ...]) 
         run_accepted=True,
         baseline="baseline",
         observations=tuple(observations),
+        settings=settings_of() if settings is None else settings,
         usd_per_accelerator_hour={},
         stamp={},
     )
@@ -77,13 +88,51 @@ def test_history_gives_hours_money_and_duration() -> None:
     assert found.usd == pytest.approx(36.0)
     assert found.duration_s == pytest.approx(3 * (1800 + 900))
     assert {variant.basis for variant in found.variants} == {"history"}
-    assert estimated([record()], slots=3).duration_s == pytest.approx(2700.0)
+    assert estimated([record()], slots=3).duration_s == pytest.approx(1800.0 + 900.0)
 
 
-def test_a_history_of_other_work_does_not_count() -> None:
-    found = estimated([record(samples=100.0)], budget={"expected_run_s": 3600})
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"workload": JOB["workload"] | {"stop": {"samples": 1920}}},
+        {"workload": JOB["workload"] | {"stop": {"tokens": 10**12}}},
+        {"workload": JOB["workload"] | {"args": {"layers": 999}}},
+        {"resources": {"accelerators": "T4:4"}},
+    ],
+)
+def test_a_history_of_other_settings_does_not_count(changes: dict[str, Any]) -> None:
+    found = estimated([record()], budget={"expected_run_s": 3600}, **changes)
     assert {variant.basis for variant in found.variants} == {"declared"}
     assert found.accelerator_hours == pytest.approx(48.0)
+
+
+def test_another_price_or_more_slots_are_no_other_settings() -> None:
+    assert {variant.basis for variant in estimated([record()], slots=7).variants} == {"history"}
+
+
+def test_nodes_that_are_billed_apart_are_in_the_estimate_and_the_budget() -> None:
+    host = {"host_usd_per_node_hour": {"usd": 10.0, "key": "node"}}
+    found = estimated([record()], prices=host, budget={"usd": 37.0})
+    # 36 USD of accelerators, and 2 nodes × 3 runs × 0.75 h × 10 USD
+    assert found.usd == pytest.approx(36.0 + 45.0)
+    assert found.over_budget
+
+
+@pytest.mark.parametrize(
+    ("slots", "repeats", "hours"),
+    [
+        (1, {"seeds": 3}, 6.0),
+        (2, {"seeds": 3}, 3.0),
+        (4, {"seeds": 3}, 2.0),
+        (100, {"seeds": 3, "block": "allocation"}, 2.0),
+        (2, {"seeds": 3, "block": "allocation"}, 4.0),
+    ],
+)
+def test_the_duration_is_that_of_whole_runs_and_blocks(
+    slots: int, repeats: dict[str, Any], hours: float
+) -> None:
+    found = estimated(slots=slots, budget={"expected_run_s": 3600}, repeats=repeats)
+    assert found.duration_s == pytest.approx(hours * 3600)
 
 
 def test_with_nothing_known_the_longest_launch_counts_and_what_it_may_cost_bounds_it() -> None:
@@ -150,6 +199,23 @@ def test_a_study_in_phases_costs_at_most_the_screening_and_the_dearest_that_may_
     assert hours["half"] == pytest.approx(8 * 2 * 0.025)
     assert hours["third"] == pytest.approx(8 * (3 * 1.0 + 2 * 0.1))
     assert found.usd == pytest.approx(2.0 * sum(hours.values()))
+
+
+def test_the_dearest_choice_counts_what_a_gate_compares_with() -> None:
+    gate = {
+        "metric": "run_s",
+        "compared_to": "half",
+        "change_at_most": {"relative": 0},
+        "variants": ["third"],
+    }
+    found = phased(top=1, budget={"expected_run_s": 3600}, gates=[gate])
+    assert {variant.variant for variant in found.variants if variant.runs} == {"baseline", "half", "third"}
+
+
+def test_the_confirming_runs_follow_the_screening() -> None:
+    found = phased(top=2, budget={"expected_run_s": 3600})
+    seconds = 3 * (1800 + 900 + 3600) + 2 * (180 + 90 + 360)
+    assert found.duration_s == pytest.approx(seconds)
 
 
 def test_a_reused_baseline_costs_nothing_again() -> None:

@@ -48,6 +48,7 @@ def earlier(run_id: str = "old", age_s: float = DAY_S, **changes: Any) -> Histor
         run_accepted=True,
         baseline="baseline",
         observations=(),
+        ended={"baseline": NOW_S - age_s},
         treatments={"baseline": treatment_hash(manifest_of(), "baseline")},
         seeds={"baseline": (0, 1, 2)},
         usd_per_accelerator_hour={},
@@ -82,6 +83,8 @@ def test_other_gates_variants_prices_or_commits_do_not_hinder() -> None:
         (earlier(seeds={"baseline": (0, 2)}), "lacks seeds [1]"),
         (earlier(treatments={}), "trained otherwise"),
         (earlier(run_id="new"), "this very run"),
+        (earlier(ended={"baseline": NOW_S - 30 * DAY_S}), "older than 14d"),
+        (earlier(ended={}), "does not say when"),
     ],
 )
 def test_whatever_differs_is_named(record: HistoryRecord, reason: str) -> None:
@@ -101,6 +104,11 @@ def test_whatever_differs_is_named(record: HistoryRecord, reason: str) -> None:
 )
 def test_another_treatment_is_another_hash(changes: dict[str, Any]) -> None:
     assert reuse_of(earlier(), **changes).reasons == ("run old: its baseline was trained otherwise",)
+
+
+def test_an_image_that_may_have_moved_is_not_reused() -> None:
+    workload = JOB["workload"] | {"image": "trainer:latest"}
+    assert "not pinned" in reuse_of(earlier(), workload=workload).reasons[0]
 
 
 def test_a_job_that_does_not_ask_trains_its_baseline() -> None:

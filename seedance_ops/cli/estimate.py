@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,7 +47,13 @@ def estimate(
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
     history = histories_of([job.metadata.name])[job.metadata.name]
-    found = estimate_study(job, profiles=profiles, prices=prices, history=history)
+    costed = partial(estimate_study, job, profiles=profiles, prices=prices, history=history)
+    found, fits = costed(), False
+    if job.repeats.reuse_baseline:
+        fits = not costed(reused={job.baseline}).over_budget
+        typer.echo(
+            f"note: where plan finds an earlier {job.baseline} to reuse, its runs cost nothing", err=True
+        )
     seeds = seeds_needed(job, history)
     if as_json:
         of_gates = [gate.model_dump(mode="json") for gate in seeds]
@@ -56,7 +63,7 @@ def estimate(
         _print_seeds(seeds, job.repeats.seeds)
         for reason in found.over_budget:
             typer.echo(f"error: over budget: {reason}", err=True)
-    raise typer.Exit(1 if found.over_budget else 0)
+    raise typer.Exit(1 if found.over_budget and not fits else 0)
 
 
 def _print(found: Estimate) -> None:
@@ -70,7 +77,9 @@ def _print(found: Estimate) -> None:
     for variant in found.variants:
         table.add_row(
             variant.variant,
-            str(variant.runs),
+            f"{variant.runs} + {variant.screening_runs} short"
+            if variant.screening_runs
+            else str(variant.runs),
             f"{number(variant.run_s)} s",
             number(variant.accelerator_hours),
             number(variant.usd),

@@ -63,11 +63,17 @@ def _rows_of(found: FinishedRun) -> pd.DataFrame:
     """What this run was billed for: its screening too, and not what an earlier run has paid for."""
     import pandas as pd
 
-    frame = found.store.frame("ledger")
+    from seedance_ops.storage.errors import ObjectMissing
+
+    screened = [found.store.frame("screening_ledger")] if found.store.screening() else []
+    try:
+        frame = found.store.frame("ledger")
+    except ObjectMissing:
+        if not screened:
+            raise
+        return screened[0]  # the run ended with its screening
     paid_here = frame[~frame["variant"].isin(list(found.manifest.reused))]
-    if not found.store.screening():
-        return paid_here
-    return pd.concat([found.store.frame("screening_ledger"), paid_here], ignore_index=True)
+    return pd.concat([*screened, paid_here], ignore_index=True)
 
 
 def _print(frame: pd.DataFrame) -> None:

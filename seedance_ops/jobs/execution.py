@@ -42,8 +42,8 @@ class Repeats(StrictModel):
     order: Literal["randomised", "sequential"] = "randomised"
     """``randomised`` mixes variants and seeds, so that a slow hour does not fall on one variant."""
     block: Literal["none", "allocation"] = "none"
-    """``allocation``: all variants of a seed run one after another on the same nodes, with nothing of the
-    run between them, so that no node's speed falls on one variant."""
+    """``allocation``: all variants of a seed run one after another on the same nodes, so that no node's speed
+    falls on one variant."""
     reuse_baseline: str | None = Field(default=None, pattern=r"^[1-9][0-9]{0,3}[dh]$")
     """Age (``14d``, ``36h``) up to which the baseline of an earlier run stands for this run's, if it was
     trained in the same way under the same circumstances; absent: the baseline is trained every time."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from seedance_ops.jobs.gates import Condition
@@ -21,25 +22,37 @@ def alpha_of(condition: Condition) -> float:
 def corrected(evidence: Sequence[Evidence]) -> list[Evidence]:
     """The evidence with Holm's adjusted p of each test, over the variants that its gate tests.
 
-    A family is what one gate judges. Counted metrics are exact, no test: they are in no family. A variant
-    that cannot be judged counts as p = 1, so that one that broke makes it no easier for the others. In a
-    family of one the p value stays as it is.
+    A family is what one gate judges, together with gates that ask the same of other variants: a copy for each
+    variant makes no test easier. Counted metrics are exact, no test: they are in no family. A variant that
+    cannot be judged counts as p = 1, so that one that broke makes it no easier for the others. In a family of
+    one the p value stays as it is.
     """
-    families: dict[str, list[Evidence]] = {}
-    for item in evidence:
-        if item.metric.nature == "measured":
-            families.setdefault(item.gate_id, []).append(item)
-    adjusted = {gate: _adjusted(members) for gate, members in families.items()}
+    measured = [item for item in evidence if item.metric.nature == "measured"]
+    key_of = _keys(measured)
+    families: dict[Hashable, list[Evidence]] = {}
+    for item in measured:
+        families.setdefault(key_of[item.gate_id], []).append(item)
+    adjusted = {key: _adjusted(members) for key, members in families.items()}
     return [
         replace(
             item,
-            p_adjusted=adjusted[item.gate_id].get(item.variant),
-            family=len(families[item.gate_id]),
+            p_adjusted=adjusted[key_of[item.gate_id]].get(item.variant),
+            family=len(families[key_of[item.gate_id]]),
         )
-        if item.metric.nature == "measured"
+        if item.gate_id in key_of
         else item
         for item in evidence
     ]
+
+
+def _keys(measured: Sequence[Evidence]) -> dict[str, Hashable]:
+    """The family of each gate: what it asks, unless gates that ask the same share a variant."""
+    question = {
+        item.gate_id: (item.gate.metric, item.gate.condition, item.gate.compared_to) for item in measured
+    }
+    asked = Counter((question[item.gate_id], item.variant) for item in measured)
+    twice = {about for (about, _), times in asked.items() if times > 1}
+    return {gate: gate if about in twice else about for gate, about in question.items()}
 
 
 def _adjusted(members: Sequence[Evidence]) -> Mapping[str, float]:

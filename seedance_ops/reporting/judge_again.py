@@ -7,10 +7,11 @@ from seedance_ops.cost.ledger import ledger_of
 from seedance_ops.cost.run_cost import price_runs, with_costs
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.jobs.screening import Screening
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import OVERRIDABLE
 from seedance_ops.quality.approvals import answered, answers_in
-from seedance_ops.quality.data.gather import gather_data
+from seedance_ops.quality.data.gather import DataEvidence, gather_data
 from seedance_ops.quality.data.of_run import suite_of_run
 from seedance_ops.quality.data.tables import DataTables
 from seedance_ops.quality.judge import judge
@@ -19,6 +20,7 @@ from seedance_ops.reporting.report import build_report
 from seedance_ops.reporting.report_model import Report
 from seedance_ops.reporting.run_table import assemble
 from seedance_ops.reporting.run_tables import RunTables
+from seedance_ops.reporting.screen import repriced
 
 
 class DifferentRuns(ValueError):  # noqa: N818 - names what is wrong
@@ -68,7 +70,12 @@ def judge_again(
     recorded = DataTables(
         runs=runs, launches=tables.launches, steps=tables.steps, evaluations=tables.evaluations
     )
-    data = gather_data(suite_of_run(run), manifest, recorded, statistics)
+    suite = suite_of_run(run)
+    data = (
+        gather_data(suite, manifest, recorded, statistics)
+        if suite
+        else DataEvidence.unusable("the run's data expectations could not be read when it was judged")
+    )
     gates = judge(manifest.job, runs, statistics, table.missing, data=data)
     if job is None:  # to other gates nobody has consented
         gates = answered(gates, answers_in(run))
@@ -89,8 +96,14 @@ def judge_again(
         statistics,
         gates,
         ledger=ledger,
-        screening=run.screening(),
+        screening=_screening_of(run, manifest) if catalogue else run.screening(),
     )
+
+
+def _screening_of(run: RunStore, manifest: RunManifest) -> Screening | None:
+    """By the manifest's prices: a study must not be billed by two lists."""
+    screening = run.screening()
+    return screening and repriced(screening, run.frame("screening_ledger"), manifest.prices)
 
 
 def _require_same_trainings(planned: TrainingJob, given: TrainingJob) -> None:

@@ -51,7 +51,9 @@ def _sample(job: TrainingJob) -> Iterator[str]:
     if job.gates and len(job.variants) > 2:
         yield "Within a gate, p values are corrected by Holm for the number of variants that it tests."
     if len(job.gates) > 1:
-        yield "There is no correction for the number of gates: a variant must hold all of severity error."
+        yield (
+            "There is no correction for the number of gates: a variant must hold all that demand something."
+        )
 
 
 def _reused(reused: Mapping[str, ReusedRuns]) -> Iterator[str]:

@@ -100,7 +100,8 @@ def _strategies(report: Report) -> str:
     head = ["Strategy", *(_title(column) for column in report.columns)]
     rows = [
         [
-            f"{escaped(row.variant)}{' (baseline)' if row.baseline else ''}",
+            f"{escaped(row.variant)}{' (baseline)' if row.baseline else ''}"
+            + (" (reused)" if row.variant in report.reused else ""),
             *(_cell(cell, column) for cell, column in zip(row.cells, report.columns, strict=True)),
         ]
         for row in report.strategies

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pandas as pd
 
+from seedance_ops.cost.ledger import run_totals
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.screening import Screening
 from seedance_ops.jobs.training_job import TrainingJob
@@ -17,7 +20,7 @@ from seedance_ops.reporting.economics import savings_of
 from seedance_ops.reporting.html import render_html
 from seedance_ops.reporting.limits import limits_of
 from seedance_ops.reporting.pareto import pareto_of
-from seedance_ops.reporting.report_model import PriceUsed, Report, RunInOrder
+from seedance_ops.reporting.report_model import PriceUsed, Report, RunInOrder, StudyCost
 from seedance_ops.reporting.run_table import RunTable, peak_of
 from seedance_ops.reporting.run_tables import RunTables
 from seedance_ops.reporting.strategy_table import columns_of, effects_of, strategies_of
@@ -55,7 +58,9 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
     job = manifest.job
     columns = columns_of(job, statistics)
     quality = job.workload.quality
-    study = study_cost_of(costs, tables.earlier_launches, reused=manifest.reused, screening=screening)
+    study = study_cost_of(
+        costs, tables.earlier_launches, reused=manifest.reused, screening=screening, ledger=ledger
+    )
     hourly = dict(zip(costs["variant"], costs["usd_per_accelerator_hour"], strict=True))
     return Report(
         job=job.metadata.name,
@@ -92,10 +97,18 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         problems=(*gates.problems, *tables.problems),
         screening=screening,
         reused=manifest.reused,
-        order=_order(tables.launches, costs),
+        order=_order(tables.launches, costs, manifest.reused),
         prices=_prices(costs),
         study=study,
-        savings=savings_of(job, statistics, usd_per_accelerator_hour=hourly, study_usd=study.usd),
+        savings=savings_of(
+            job,
+            statistics,
+            usd_per_accelerator_hour=hourly,
+            study_usd=study.usd,
+            totals=None
+            if ledger is None
+            else run_totals(ledger).merge(table.frame[["variant", "seed"]], on=["variant", "seed"]),
+        ),
         validity=validity_of(
             manifest,
             stamp,
@@ -119,8 +132,14 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
     )
 
 
-def failed_report(manifest: RunManifest, stamp: dict[str, str], problems: list[str]) -> Report:
-    """A report that says why there is none."""
+def failed_report(
+    manifest: RunManifest,
+    stamp: dict[str, str],
+    problems: list[str],
+    *,
+    screening: Screening | None = None,
+) -> Report:
+    """A report that says why there is none, and what a screening has cost all the same."""
     job = manifest.job
     return Report(
         job=job.metadata.name,
@@ -135,6 +154,14 @@ def failed_report(manifest: RunManifest, stamp: dict[str, str], problems: list[s
         baseline=job.baseline,
         differences=_differences(job),
         problems=tuple(problems),
+        screening=screening,
+        study=StudyCost(
+            usd=screening.usd,
+            accelerator_hours=screening.accelerator_hours,
+            queue_s=screening.queue_s,
+        )
+        if screening
+        else None,
         overrides=manifest.overrides,
         replaced=manifest.replaced,
         stamp=stamp,
@@ -168,7 +195,7 @@ def _differences(job: TrainingJob) -> dict[str, tuple[Difference, ...]]:
     }
 
 
-def _order(launches: pd.DataFrame, costs: pd.DataFrame) -> tuple[RunInOrder, ...]:
+def _order(launches: pd.DataFrame, costs: pd.DataFrame, reused: Collection[str]) -> tuple[RunInOrder, ...]:
     usd = costs.set_index(["variant", "seed"])["usd_per_run"].to_dict()
     runs = []
     for _, of_run in launches.groupby(["variant", "seed"], sort=False):
@@ -180,6 +207,7 @@ def _order(launches: pd.DataFrame, costs: pd.DataFrame) -> tuple[RunInOrder, ...
                 seed=int(newest["seed"]),
                 planned_order=int(newest["order"]),
                 state=newest["state"],
+                reused=newest["variant"] in reused,
                 submissions=len(of_run),
                 started_at_s=float(started) if pd.notna(started) else None,
                 run_s=float(of_run["run_s"].sum()),

@@ -88,6 +88,8 @@ class RunInOrder(StrictModel):
     variant: str
     seed: int
     planned_order: int
+    reused: bool = False
+    """Whether it was trained, and paid for, by an earlier run of the job."""
     state: str
     submissions: int
     started_at_s: float | None

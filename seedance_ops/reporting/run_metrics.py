@@ -67,10 +67,14 @@ def peak_metrics(metrics: Metrics, accelerators: int, peak: PeakUsed | None) -> 
     return {"mfu": mfu(metrics["achieved_tflops"], accelerators, peak)}
 
 
-def energy_metrics(usage: pd.DataFrame, samples: float) -> Metrics:
-    """Energy of all ranks and submissions; NaN where none was measured, or a part is unknown."""
+def energy_metrics(usage: pd.DataFrame, samples: float, launches: pd.DataFrame) -> Metrics:
+    """Energy of all ranks and submissions; NaN where none was measured, or a part is unknown.
+
+    A submission that was killed took what it had not yet written down with it.
+    """
     measured = usage.loc[usage["component"] == "energy", "quantity"]
-    kwh = float(measured.sum(skipna=False)) if len(measured) else math.nan
+    whole = len(measured) > 0 and bool((launches["state"] == "succeeded").all())
+    kwh = float(measured.sum(skipna=False)) if whole else math.nan
     return {"energy_kwh": kwh, "kwh_per_sample": kwh / samples if samples > 0 else math.nan}
 
 

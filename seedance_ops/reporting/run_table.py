@@ -124,7 +124,7 @@ def _row(
     method = ""
     if workload.runtime == "session":
         metrics |= session_metrics(records.steps) | checkpoint_metrics(records.checkpoint_writes)
-        metrics |= energy_metrics(records.usage, metrics["samples"])
+        metrics |= energy_metrics(records.usage, metrics["samples"], records.launches)
         metrics |= peak_metrics(metrics, variant.num_nodes * variant.resources.count, peak)
         method = ", ".join(sorted(records.steps["flops_method"].dropna().unique()))
     return {

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
+from seedance_ops.cost.catalogue import Price
+from seedance_ops.cost.ledger_table import BILLED_BY_THE_HOUR
 from seedance_ops.cost.run_cost import KEYS, price_runs
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.screening import ScreenedVariant, Screening
@@ -14,7 +18,7 @@ from seedance_ops.reporting.run_tables import RunTables
 from seedance_ops.reporting.study_cost import study_cost_of
 
 
-def screen(manifest: RunManifest, tables: RunTables) -> Screening:
+def screen(manifest: RunManifest, tables: RunTables, ledger: pd.DataFrame) -> Screening:
     """What each variant costs per 1,000 samples of training time, and which of them go on.
 
     Only complete runs count. Start-up is left out: in so short a run it would be most of the bill. The
@@ -23,6 +27,7 @@ def screen(manifest: RunManifest, tables: RunTables) -> Screening:
     Args:
         manifest: Of the screening phase (``RunManifest.screening``).
         tables: What its trainings recorded.
+        ledger: Its bill.
 
     Raises:
         ValueError: The job has no phases.
@@ -34,7 +39,7 @@ def screen(manifest: RunManifest, tables: RunTables) -> Screening:
     table = assemble(manifest, tables)
     costs = price_runs(table.frame, tables.launches, manifest.prices)
     figures = _usd_per_1k_samples(table.frame, costs)
-    study = study_cost_of(costs, tables.earlier_launches)
+    study = study_cost_of(costs, tables.earlier_launches, ledger=ledger)
     ranked = sorted(manifest.job.variants, key=lambda name: figures.get(name, np.inf))
     reasons = _going_on(manifest.job, ranked, figures, phases.confirm.top)
     missing = {run.variant: run.reason for run in table.missing}
@@ -55,6 +60,20 @@ def screen(manifest: RunManifest, tables: RunTables) -> Screening:
         accelerator_hours=study.accelerator_hours,
         queue_s=study.queue_s,
     )
+
+
+def repriced(screening: Screening, ledger: pd.DataFrame, prices: Mapping[str, Price]) -> Screening:
+    """The same screening by other prices of accelerators; what it decided stays decided.
+
+    Args:
+        screening: As it was.
+        ledger: Its bill.
+        prices: By variant.
+    """
+    hours = ledger[ledger["component"].isin(BILLED_BY_THE_HOUR)]
+    now = hours["variant"].map({name: price.usd_per_accelerator_hour for name, price in prices.items()})
+    difference = hours["quantity"] * (now.astype("float64") - hours["unit_price_usd"])
+    return screening.model_copy(update={"usd": screening.usd + float(difference.sum())})
 
 
 def _usd_per_1k_samples(runs: pd.DataFrame, costs: pd.DataFrame) -> dict[str, float]:

@@ -17,6 +17,7 @@ def study_cost_of(
     *,
     reused: Collection[str] = (),
     screening: Screening | None = None,
+    ledger: pd.DataFrame | None = None,
 ) -> StudyCost:
     """The bill of every launch.
 
@@ -26,15 +27,21 @@ def study_cost_of(
             the newest take is.
         reused: Variants whose runs an earlier study has paid for.
         screening: What the screening cost, where there was one.
+        ledger: Rows of ``cost.ledger.ledger_of``: with them storage, requests and whatever else is priced
+            counts too; without, accelerators alone.
     """
     costs = costs[~costs["variant"].isin(list(reused))]
+    if ledger is None:
+        newest_usd = float(costs["usd_per_run"].sum())
+    else:
+        newest_usd = float(ledger.loc[~ledger["variant"].isin(list(reused)), "cost_usd"].sum())
     before = billed(earlier_launches)
     price = costs.groupby("variant")["usd_per_accelerator_hour"].first()
     usd = before["accelerator_hours"] * before["variant"].map(price).astype("float64")
     hours = costs["accelerator_hours"].sum() + before["accelerator_hours"].sum()
     queue_s = costs["queue_s"].sum() + before["queue_s"].sum()
     return StudyCost(
-        usd=float(costs["usd_per_run"].sum() + usd.sum()) + (screening.usd if screening else 0.0),
+        usd=newest_usd + float(usd.sum()) + (screening.usd if screening else 0.0),
         accelerator_hours=float(hours) + (screening.accelerator_hours if screening else 0.0),
         queue_s=float(queue_s) + (screening.queue_s if screening else 0.0),
     )

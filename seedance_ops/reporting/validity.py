@@ -38,6 +38,8 @@ class Noise(StrictModel):
     """Standard deviation ÷ |mean|; none with fewer than two runs or at a mean of 0."""
     minimum_detectable_difference: float | None
     """Against the baseline with 80 % power at α 0.05, in the metric's unit; none for the baseline."""
+    hedges_g: float | None
+    """Effect size against the baseline: difference ÷ standard deviation, corrected for few runs."""
     skewed: bool
     """By the rule of ``stats.bootstrap_t``, declared before any data."""
 
@@ -104,7 +106,7 @@ def validity_of(
     return Validity(
         planned_runs=len(manifest.runs),
         completed_runs=len(runs),
-        submissions=len(launches),
+        submissions=int((~launches["variant"].isin(list(manifest.reused))).sum()),
         cleared_submissions=len(earlier_launches),
         noise=noise,
         drift=drift,
@@ -159,6 +161,7 @@ def _noise(job: TrainingJob, runs: pd.DataFrame, statistics: Statistics) -> Iter
                 n=level.n,
                 coefficient_of_variation=_relative_spread(level),
                 minimum_detectable_difference=compared.minimum_detectable_difference if compared else None,
+                hedges_g=compared.hedges_g if compared else None,
                 skewed=is_skewed(values[np.isfinite(values)]),
             )
 

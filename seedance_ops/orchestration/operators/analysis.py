@@ -16,6 +16,7 @@ _DERIVED = (
     "tables/ledger.parquet",
     "statistics.json",
     "gates.json",
+    "expectations.json",
     "approvals.json",
     "report.json",
     "report.html",

@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from seedance_ops.jobs.manifest import PlannedRun
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.jobs.training_job import TrainingJob
+from seedance_ops.launchers.base import LaunchState
 from seedance_ops.orchestration.launch_records import records_of
 from seedance_ops.orchestration.operators.launch import LaunchTrainingOperator
 from seedance_ops.orchestration.operators.stage import StageOperator
@@ -58,10 +59,11 @@ class BlockTrainingOperator(LaunchTrainingOperator):
         return super().execute_complete(context, event)
 
     def nodes(self, run: RunStore) -> tuple[str, ...]:
-        """Where the first training of the block ran; it chooses freely."""
-        for earlier in self.block:
-            for record in records_of(run, earlier["variant"], earlier["seed"]):
-                if record.nodes:
+        """Where the newest successful training of an earlier place ran; the first one chooses freely."""
+        for earlier in reversed(self.block[: self.position]):
+            records = records_of(run, earlier["variant"], earlier["seed"])
+            for record in sorted(records, key=lambda found: found.submission, reverse=True):
+                if record.nodes and record.state is LaunchState.SUCCEEDED:
                     return record.nodes
         return ()
 

@@ -12,7 +12,7 @@ from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.launchers.base import Launcher, LaunchState, LaunchStatus
 from seedance_ops.launchers.factory import launcher_for
-from seedance_ops.orchestration.failures import RetriesExhausted, failure_of
+from seedance_ops.orchestration.failures import DeadlineExceeded, RetriesExhausted, failure_of
 from seedance_ops.orchestration.launch_names import announce, name_of
 from seedance_ops.orchestration.launch_records import record_of, records_of, spec_of, write_record
 from seedance_ops.orchestration.operators.stage import StageOperator
@@ -110,6 +110,7 @@ class LaunchTrainingOperator(StageOperator):
     def _submit(self, context: Context, run: RunStore, manifest: RunManifest, intent: Intent) -> NoReturn:
         name = name_of(manifest, intent)
         launcher = launcher_for(manifest.profiles[self.variant])
+        longest_s = _longest_s(run, manifest, intent)
         self._remember(context, intent)
         announce(run, name, intent)
         self._launching = (launcher, name)
@@ -121,7 +122,7 @@ class LaunchTrainingOperator(StageOperator):
                 handle=handle.model_dump(mode="json"),
                 intent=intent.model_dump(mode="json"),
                 queue_timeout_s=manifest.job.limits.queue_timeout_s,
-                run_timeout_s=_longest_s(manifest, self.variant),
+                run_timeout_s=longest_s,
                 poll_interval_s=self.poll_interval_s,
             ),
             method_name="execute_complete",
@@ -155,10 +156,22 @@ class LaunchTrainingOperator(StageOperator):
         context["task_state_store"].set(_STATE_KEY, intent.model_dump(mode="json"), retention=NEVER_EXPIRE)
 
 
-def _longest_s(manifest: RunManifest, variant: str) -> float:
-    """The launch's deadline, or earlier what ``budget.per_run_usd`` pays for."""
+def _longest_s(run: RunStore, manifest: RunManifest, intent: Intent) -> float:
+    """The launch's deadline, or earlier what is left of ``budget.per_run_usd``.
+
+    Raises ``DeadlineExceeded`` where earlier submissions of the take have spent it.
+    """
     if manifest.job.budget.per_run_usd is None:
         return float(manifest.job.limits.run_timeout_s)
-    resolved = manifest.job.resolve(variant)
+    resolved = manifest.job.resolve(intent.variant)
     accelerators = resolved.num_nodes * resolved.resources.count
-    return longest_run_s(manifest.job, accelerators, manifest.prices[variant].usd_per_accelerator_hour)
+    price = manifest.prices[intent.variant].usd_per_accelerator_hour
+    earlier = [r for r in records_of(run, intent.variant, intent.seed) if r.take == intent.take]
+    spent_s = sum(record.run_s for record in earlier if record.submission < intent.submission)
+    left_s = longest_run_s(manifest.job, accelerators, price, spent_s=spent_s)
+    if left_s <= 0.0:
+        raise DeadlineExceeded(
+            f"{intent.variant} seed {intent.seed}: {len(earlier)} submissions have spent budget.per_run_usd "
+            f"({manifest.job.budget.per_run_usd:g} USD)"
+        )
+    return left_s

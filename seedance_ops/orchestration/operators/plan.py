@@ -47,14 +47,17 @@ class PlanOperator(StageOperator):
         have changed, which is refused because treatments would mix.
         """
         run = self.run_store(context)
-        self._refuse_a_broken_suite()
         overrides, job = self._overridden(context["params"])
         catalogue = price_catalogue(ProjectContext(Path(self.project)))
         manifest = self._manifest(context["run_id"], job, overrides, run, catalogue)
-        manifest = self._with_reused_baseline(manifest)
-        self._refuse_implausible_prices(manifest, catalogue)
-        self._refuse_over_budget(manifest)
-        manifest = _write_once(run, manifest)
+        if (earlier := _planned_before(run, manifest)) is not None:
+            manifest = earlier
+        else:
+            self._refuse_a_broken_suite()
+            manifest = self._with_reused_baseline(manifest)
+            self._refuse_implausible_prices(manifest, catalogue)
+            self._refuse_over_budget(manifest)
+            run.write("manifest.json", manifest)
         first = manifest.screening_runs or manifest.to_train
         mapped = mapped_arguments(job, first)
         self.log.info("%d trainings of job %s", len(first), manifest.job_hash[:12])
@@ -189,14 +192,14 @@ def _archive(workload: Any, project: Path, run: RunStore) -> CodeVersion | None:
     return version
 
 
-def _write_once(run: RunStore, manifest: RunManifest) -> RunManifest:
+def _planned_before(run: RunStore, manifest: RunManifest) -> RunManifest | None:
+    """What an earlier pass decided and paid for; prices, budget and reuse are not decided anew."""
     from seedance_ops.storage.errors import ObjectMissing
 
     try:
         earlier = run.planned()
     except ObjectMissing:
-        run.write("manifest.json", manifest)
-        return manifest
+        return None
     if earlier.job_hash != manifest.job_hash:
         raise AirflowFailException(
             f"run {manifest.run_id} was planned with job hash {earlier.job_hash[:12]}, the job or its code "

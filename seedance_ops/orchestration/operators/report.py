@@ -33,7 +33,15 @@ class ReportOperator(StageOperator):
         manifest = self.manifest_of(run)
         if problems := self.stages_not_done(context):
             self.log.warning("Nothing to judge: %s", ", ".join(problems))
-            _write(run, failed_report(manifest, _stamp(run), [f"stage {problem}" for problem in problems]))
+            _write(
+                run,
+                failed_report(
+                    manifest,
+                    _stamp(run),
+                    [f"stage {problem}" for problem in problems],
+                    screening=run.screening(),
+                ),
+            )
         else:
             write_report(run, manifest)
         folder = run.location.child(RESERVED)

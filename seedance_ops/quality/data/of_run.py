@@ -14,6 +14,7 @@ from seedance_ops.jobs.project import ProjectContext
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.quality.data.gather import DataEvidence, gather_data
 from seedance_ops.quality.data.tables import DataTables
+from seedance_ops.quality.results import GateResults
 from seedance_ops.quality.statistics import Statistics
 from seedance_ops.quality.suite import Suite
 from seedance_ops.quality.suite_files import load_suite
@@ -57,12 +58,20 @@ def data_of_run(
     return gather_data(suite, manifest, tables, statistics, hardware=hardware)
 
 
-def suite_of_run(run: RunStore) -> Suite:
-    """The suite by which it was judged; the built-in one, where none was stored."""
+def suite_of_run(run: RunStore) -> Suite | None:
+    """The suite by which it was judged: of a run of an older version the built-in one.
+
+    None where the run was judged and its suite could not be read: then nothing of it can be judged again.
+    """
     try:
         return run.read(SUITE_FILE, Suite)
     except ObjectMissing:
-        return load_suite(None)
+        pass
+    try:
+        broken = run.read("gates.json", GateResults).problems
+    except ObjectMissing:
+        broken = ()
+    return None if broken else load_suite(None)
 
 
 def _hardware(project: Path | None) -> HardwareCatalogue | None:

@@ -12,6 +12,9 @@ from moto import mock_aws
 from typer.testing import CliRunner
 
 from seedance_ops.cli.app import app
+from seedance_ops.cli.job_file import load_job_or_exit
+from seedance_ops.jobs.catalog import launcher_profile
+from seedance_ops.jobs.identity import settings_hash
 from seedance_ops.jobs.loader import load_job_text
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.planning.history import History, HistoryRecord, Observation
@@ -157,15 +160,16 @@ def history(stored):
     ObjectStore(stored.base.child("_history", "char-gpt")).delete("earlier.json")
 
 
-def remember(history, *, seconds, samples):
+def remember(history, *, seconds, file):
     """A judged run of the example job, of which every training of the baseline took so long."""
-    observations = [
-        Observation(variant="baseline", metric="run_s", values=(seconds, seconds)),
-        Observation(variant="baseline", metric="samples", values=(samples, samples)),
-    ]
+    observations = [Observation(variant="baseline", metric="run_s", values=(seconds, seconds))]
+    job, project = load_job_or_exit(Path(file))
+    profile = launcher_profile(job.launcher, project)
+    settings = {"baseline": settings_hash(job, "baseline", profile)}
     record = HistoryRecord(
         job="char-gpt", job_hash="0", run_id="earlier", ended_at_s=1.0, accepted=(), run_accepted=True,
         baseline="baseline", observations=tuple(observations), usd_per_accelerator_hour={}, stamp={},
+        settings=settings,
     )  # fmt: skip
     history.append(record)
 
@@ -186,8 +190,8 @@ def test_two_job_files_differ_by_dotted_path_and_in_what_they_would_cost(two_fil
     assert len(found["notes"]) == 2
 
 
-def test_a_file_is_estimated_from_earlier_runs_with_the_same_work(two_files, history):
-    remember(history, seconds=90.0, samples=480.0)  # as many as the copy trains
+def test_a_file_is_estimated_from_earlier_runs_with_the_same_settings(two_files, history):
+    remember(history, seconds=90.0, file=two_files[1])
     result = invoke("diff", *two_files, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)

@@ -152,6 +152,8 @@ def test_a_launch_ends_when_its_money_is_spent_but_never_later_than_its_deadline
         JOB | {"budget": {"per_run_usd": 16.0}, "limits": {"run_timeout_s": 60}}
     )
     assert longest_run_s(short, accelerators=8, usd_per_accelerator_hour=2.0) == 60.0
+    assert longest_run_s(job, 8, 2.0, spent_s=3000.0) == pytest.approx(600.0), "earlier submissions count"
+    assert longest_run_s(job, 8, 2.0, spent_s=4000.0) < 0.0
 
 
 def test_a_run_that_costs_more_than_allowed_is_refused_by_name() -> None:

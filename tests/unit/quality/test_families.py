@@ -112,14 +112,29 @@ def test_what_is_counted_is_no_test_and_in_no_family():
     )
 
 
-def test_a_family_is_one_gate_and_not_all_of_them():
+def test_the_same_question_asked_of_each_variant_by_a_gate_of_its_own_is_one_family():
     found = judge(
         job := job_of(ONLY_A, ONLY_A.replace("[a]", "[b]")),
         runs := runs_of({"baseline": 0.0, "a": -2.5, "b": -2.5, "c": 0.0}),
         summarise(job, runs),
         (),
     )
-    assert [(gate.family, gate.outcome) for gate in found.gates] == [(1, "pass"), (1, "pass")]
+    assert [(gate.family, gate.outcome) for gate in found.gates] == [(2, "fail"), (2, "fail")], (
+        "alone each p is 0.0188"
+    )
+
+
+@pytest.mark.parametrize(
+    "other", [ONLY_A.replace("usd_per_run", "val_loss"), ONLY_A.replace("{absolute: 0.0}", "{absolute: 1.0}")]
+)
+def test_another_question_or_a_second_bound_for_a_variant_is_another_family(other):
+    found = judge(
+        job := job_of(ONLY_A, other),
+        runs := runs_of({"baseline": 0.0, "a": -2.5, "b": 0.0, "c": 0.0}),
+        summarise(job, runs),
+        (),
+    )
+    assert [gate.family for gate in found.gates] == [1, 1]
 
 
 def test_a_bound_that_every_ratio_keeps_holds_in_a_family_too():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from seedance_ops.quality.statistics import MetricComparison, Statistics
@@ -56,3 +57,22 @@ def test_hours_of_other_accelerators_are_not_counted_together() -> None:
 def test_without_production_nothing_is_said() -> None:
     job = manifest_of().job
     assert savings_of(job, statistics(-3, -1), usd_per_accelerator_hour={}, study_usd=1.0) == ()
+
+
+def test_cash_is_that_of_the_whole_bill_where_more_than_accelerators_is_priced() -> None:
+    """Accelerators save 1 to 3 USD a run; with storage the variant costs 5 USD more in every run."""
+    job = manifest_of(JOB + "economics: {runs_per_month: 10, capacity: on_demand}\n").job
+    rows = [
+        {"variant": variant, "seed": seed, "total_usd": usd + 0.1 * seed}
+        for variant, usd in (("baseline", 10.0), ("bf16", 15.0), ("topk", 10.0))
+        for seed in range(5)
+    ]
+    saving = savings_of(
+        job,
+        statistics(-3.0, -1.0),
+        usd_per_accelerator_hour={},
+        study_usd=1.0,
+        totals=pd.DataFrame(rows),
+    )[0]
+    assert saving.monthly.estimate == pytest.approx(-50.0)
+    assert saving.payback_months is None

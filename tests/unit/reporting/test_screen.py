@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from seedance_ops.cost.ledger import ledger_of
+from seedance_ops.cost.run_cost import price_runs
+from seedance_ops.cost.unit_prices import OtherPrices, UnitPrice
 from seedance_ops.jobs.manifest import plan_screening
 from seedance_ops.reporting.report import headline_of
-from seedance_ops.reporting.screen import screen
+from seedance_ops.reporting.run_table import assemble
+from seedance_ops.reporting.screen import repriced, screen
 from seedance_ops.reporting.study_cost import study_cost_of
 from tests.unit.reporting.conftest import JOB, PRICE, manifest_of, tables_of
 
@@ -38,6 +42,14 @@ def faster(tables, variant, factor):
     return replace(tables, steps=steps)
 
 
+def bill_of(phase, tables):
+    return ledger_of(assemble(phase, tables).frame, tables.launches, None, phase.prices)
+
+
+def screened(phase, tables):
+    return screen(phase, tables, bill_of(phase, tables))
+
+
 def by_variant(screening):
     return {row.variant: row for row in screening.variants}
 
@@ -50,7 +62,7 @@ def test_screening_seeds_are_used_by_no_confirming_run(phased):
 
 def test_the_cheapest_per_sample_goes_on_with_the_baseline(phased):
     phase = phased.screening()
-    found = screen(phase, faster(faster(tables_of(phase), "topk", 0.5), "bf16", 2.0))
+    found = screened(phase, faster(faster(tables_of(phase), "topk", 0.5), "bf16", 2.0))
     assert [row.variant for row in found.variants] == ["topk", "baseline", "bf16"]
     assert found.confirmed == ("topk", "baseline")
     rows = by_variant(found)
@@ -65,12 +77,12 @@ def test_start_up_does_not_decide(phased):
     tables = faster(tables_of(phase), "topk", 0.5)
     launches = tables.launches.copy()
     launches.loc[launches["variant"] == "topk", "run_s"] *= 10
-    slow = screen(phase, replace(tables, launches=launches))
-    assert slow.confirmed == screen(phase, tables).confirmed
+    slow = screened(phase, replace(tables, launches=launches))
+    assert slow.confirmed == screened(phase, tables).confirmed
     assert by_variant(slow)["topk"].usd_per_1k_samples == pytest.approx(
-        by_variant(screen(phase, tables))["topk"].usd_per_1k_samples
+        by_variant(screened(phase, tables))["topk"].usd_per_1k_samples
     )
-    assert slow.usd > screen(phase, tables).usd
+    assert slow.usd > screened(phase, tables).usd
 
 
 def test_a_variant_that_did_not_finish_stops_with_its_reason(phased):
@@ -78,7 +90,7 @@ def test_a_variant_that_did_not_finish_stops_with_its_reason(phased):
     tables = tables_of(phase)
     launches = tables.launches.copy()
     launches.loc[launches["variant"] == "topk", "state"] = "failed"
-    found = by_variant(screen(phase, replace(tables, launches=launches)))
+    found = by_variant(screened(phase, replace(tables, launches=launches)))
     assert found["topk"].usd_per_1k_samples is None
     assert not found["topk"].confirmed
     assert "failed" in found["topk"].reason
@@ -92,20 +104,17 @@ def test_what_a_gate_compares_with_goes_on_too(phased):
     manifest = manifest_of(text)
     phase = phased.screening()
     phase = phase.model_copy(update={"job": phase.job.model_copy(update={"gates": manifest.job.gates})})
-    found = screen(phase, faster(tables_of(phase), "topk", 0.5))
+    found = screened(phase, faster(tables_of(phase), "topk", 0.5))
     assert set(found.confirmed) == {"topk", "baseline", "bf16"}
     assert by_variant(found)["bf16"].reason == "a gate compares topk with it"
 
 
 def test_only_the_confirmed_are_judged_and_the_study_pays_for_all(phased):
     phase = phased.screening()
-    found = screen(phase, faster(tables_of(phase), "topk", 0.5))
+    found = screened(phase, faster(tables_of(phase), "topk", 0.5))
     confirming = phased.confirming(found.confirmed)
     assert list(confirming.job.variants) == ["baseline", "topk"]
     assert len(confirming.runs) == 10
-    from seedance_ops.cost.run_cost import price_runs
-    from seedance_ops.reporting.run_table import assemble
-
     tables = tables_of(confirming)
     costs = price_runs(assemble(confirming, tables).frame, tables.launches, confirming.prices)
     alone = study_cost_of(costs, tables.earlier_launches)
@@ -117,5 +126,27 @@ def test_only_the_confirmed_are_judged_and_the_study_pays_for_all(phased):
 
 def test_the_headline_names_what_was_stopped(phased, judged):
     phase = phased.screening()
-    found = screen(phase, faster(tables_of(phase), "topk", 0.5))
+    found = screened(phase, faster(tables_of(phase), "topk", 0.5))
     assert headline_of(judged.gates, found).endswith("bf16 stopped by the screening")
+
+
+def test_other_prices_change_what_the_screening_cost_and_not_what_it_decided(phased):
+    phase = phased.screening()
+    tables = tables_of(phase)
+    found = screened(phase, tables)
+    dearer = PRICE.model_copy(update={"usd_per_accelerator_hour": 2 * PRICE.usd_per_accelerator_hour})
+    again = repriced(found, bill_of(phase, tables), dict.fromkeys(phase.job.variants, dearer))
+    assert again.usd == pytest.approx(2 * found.usd)
+    assert again.variants == found.variants
+
+
+def test_the_study_costs_all_that_is_priced(phased):
+    phase = phased.screening()
+    tables = tables_of(phase)
+    node = UnitPrice(usd=36.0, key="node")
+    frame = assemble(phase, tables).frame
+    bill = ledger_of(
+        frame, tables.launches, None, phase.prices, other=OtherPrices(host_usd_per_node_hour=node)
+    )
+    alone, whole = screened(phase, tables).usd, screen(phase, tables, bill).usd
+    assert whole - alone == pytest.approx(36.0 * tables.launches["run_s"].sum() / 3600)

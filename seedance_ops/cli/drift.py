@@ -19,7 +19,8 @@ def drift(
 ) -> None:
     """Print every change of level in JOB's history, with candidates for its cause, likeliest first.
 
-    Exit code 0: the history was looked at, whatever was found; 2: the store does not answer.
+    Exit code 0: the history was looked at, whatever was found; 2: the job has none, or the store
+    does not answer.
     """
     from seedance_ops.cli.finished_run import object_store
     from seedance_ops.planning.drift import drift_of
@@ -34,6 +35,9 @@ def drift(
     except (StorageError, EmbeddedStoreError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
+    if not report.runs and not report.series:
+        typer.echo(f"error: job {job} has no judged run in {base.uri}", err=True)
+        raise typer.Exit(2)
     if as_json:
         print_json(report.model_dump(mode="json"))
         return

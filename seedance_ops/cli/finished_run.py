@@ -67,10 +67,12 @@ def find_run(base: StorageLocation, name: str) -> FinishedRun:
     runs = list(_runs(base, job))
     if not runs:
         raise RunNotFound(f"job {job} has no run in {base.uri}")
-    return max(runs, key=lambda run: run.manifest.planned_at_s)
+    store = max(runs, key=lambda run: run.manifest.planned_at_s).store
+    return FinishedRun(store, store.manifest())
 
 
 def _runs(base: StorageLocation, job: str) -> Iterator[FinishedRun]:
+    """Every run as it was planned."""
     from seedance_ops.storage.client import ObjectStore
 
     objects = ObjectStore(base.child(job))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from collections import Counter
@@ -38,6 +39,7 @@ _WITH_APPROVAL = {"verdict": ("approval", "verdict")}
 AUDIT_STAGES = ("plan", "recompute", "quality_gate", "report", "verdict")
 _MARKS = {"success": ("✓", "green"), "failed": ("✗", "red"), "upstream_failed": ("✗", "red")}
 _ASKING = "awaiting_input"
+_LONGEST_REASON = 600
 _ACTIVE = {"running", "deferred", "queued", "scheduled", "up_for_retry", _ASKING}
 
 
@@ -87,7 +89,9 @@ class RunView:
                 self._said.add(line)
                 lines.append(f"[{_clock(time.monotonic() - self._began_s)}] {line}")
                 if task["state"] == "failed":
-                    lines.append(f"       log: {self._log_folder(task)}")
+                    folder = self._log_folder(task)
+                    lines += [f"       {reason}" for reason in [reason_in(folder)] if reason]
+                    lines.append(f"       log: {folder}")
         if _is_asking(now) and self._question() not in self._said:
             self._said.add(self._question())
             lines.append(f"[{_clock(time.monotonic() - self._began_s)}] {self._question()}")
@@ -185,6 +189,22 @@ class RunView:
 def _stage_of(task: dict[str, Any]) -> str:
     """Its task's id, or its group's where the trainings are in blocks."""
     return str(task["task_id"]).partition(".")[0]
+
+
+def reason_in(folder: Path) -> str | None:
+    """What a failed task raised last, by its newest log; none where that cannot be read."""
+    logs = sorted(folder.glob("attempt=*.log"), key=lambda path: path.stat().st_mtime)
+    if not logs:
+        return None
+    for line in reversed(logs[-1].read_text(encoding="utf-8", errors="replace").splitlines()):
+        if '"error_detail"' not in line:
+            continue
+        try:
+            raised = json.loads(line)["error_detail"][0]
+            return str(raised["exc_value"])[:_LONGEST_REASON]
+        except (ValueError, LookupError, TypeError):
+            return None
+    return None
 
 
 def _stages_of(job: Job) -> tuple[str, ...]:

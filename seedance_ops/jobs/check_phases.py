@@ -24,6 +24,12 @@ def phase_findings(job: TrainingJob) -> Iterator[Finding]:
             suggestion="leave it out: with phases, confirm.seeds is the number of repeats",
             reads=(("phases", "confirm"),),
         )
+    if "repeats.seeds" in job.params:
+        yield Finding(
+            ("params", job.params.index("repeats.seeds")),
+            "with phases, confirm.seeds is the number of repeats",
+            suggestion="phases.confirm.seeds",
+        )
     if job.workload.runtime == "none":
         yield Finding(
             ("phases",),

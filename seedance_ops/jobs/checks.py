@@ -88,7 +88,7 @@ def _repeat_findings(job: TrainingJob) -> Iterator[Finding]:
 def _repeat_warnings(job: TrainingJob) -> Iterator[Finding]:
     if job.repeats.seeds < MINIMUM_SEEDS:
         yield Finding(
-            ("repeats", "seeds"),
+            ("phases", "confirm", "seeds") if job.phases else ("repeats", "seeds"),
             f'fewer than {MINIMUM_SEEDS} seeds: the verdict will be "not judgeable"',
             allowed=f"{MINIMUM_SEEDS} or more for a verdict",
         )

@@ -46,6 +46,8 @@ def apply_overrides(
             set_value(data, path, copy.deepcopy(value))
         except DottedPathError as error:
             raise JobErrors([JobError(str(error), path=path)]) from None
+    if "phases.confirm.seeds" in overrides:
+        data.get("repeats", {}).pop("seeds", None)  # it follows, as in a job's file
     secrets = list(secret_findings(Node.of_plain(data, Place(Path("params"), 1, 1))))
     if secrets:
         raise _errors(secrets)

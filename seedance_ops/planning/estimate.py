@@ -29,7 +29,7 @@ class VariantEstimate(StrictModel):
     """None of a variant whose runs are reused."""
     screening_runs: int = Field(default=0, ge=0)
     screening_s: float = Field(default=0.0, ge=0.0)
-    """Seconds of one screening run: as many as its share of a run's samples."""
+    """Seconds of one screening run."""
     run_s: float = Field(gt=0.0)
     """Seconds of one training."""
     basis: Basis
@@ -158,7 +158,7 @@ def _variant(
         variant=name,
         runs=runs,
         screening_runs=job.phases.screen.seeds if job.phases else 0,
-        screening_s=run_s * _screened_share(job, name),
+        screening_s=_screening_s(job, name, run_s, history if basis == "history" else ()),
         run_s=run_s,
         basis=basis,
         accelerators=accelerators,
@@ -169,12 +169,21 @@ def _variant(
     )
 
 
-def _screened_share(job: TrainingJob, variant: str) -> float:
-    """Which share of a run's samples a screening run takes; the whole, where its samples are not known."""
-    work = job.resolve(variant).work
+def _screening_s(job: TrainingJob, variant: str, run_s: float, history: Sequence[HistoryRecord]) -> float:
+    """Training shrinks with the samples, start-up does not; without a history nobody knows how long that is.
+
+    Where the samples of a run are not known, a screening run counts as a whole one.
+    """
     if job.phases is None:
         return 0.0
-    return min(1.0, job.phases.screen.samples / work[1]) if work and work[0] == "samples" else 1.0
+    work = job.resolve(variant).work
+    if work is None or work[0] != "samples":
+        return run_s
+    trained = next(
+        (found for r in reversed(history) if (found := r.values(variant, "train_elapsed_s"))), None
+    )
+    train_s = min(run_s, fmean(trained)) if trained else run_s
+    return run_s - train_s * (1.0 - min(1.0, job.phases.screen.samples / work[1]))
 
 
 def _run_s(

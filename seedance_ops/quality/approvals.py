@@ -38,6 +38,8 @@ class Approvals(StrictModel):
     """``approvals.json``."""
 
     approvals: tuple[Approval, ...] = ()
+    fails_the_run: bool = False
+    """Whether nobody answered, and the job says ``on_timeout: fail``: then ``accept`` is not asked."""
 
 
 def options_for(waiting: Iterable[Verdict]) -> list[str]:
@@ -82,7 +84,10 @@ def answered(results: GateResults, approvals: Approvals) -> GateResults:
     given = {approval.variant: approval for approval in approvals.approvals}
     verdicts = tuple(_with_answer(verdict, given.get(verdict.variant)) for verdict in results.verdicts)
     return results.model_copy(
-        update={"verdicts": verdicts, "accepted": job_accepted(results.accept, verdicts)}
+        update={
+            "verdicts": verdicts,
+            "accepted": job_accepted(results.accept, verdicts) and not approvals.fails_the_run,
+        }
     )
 
 

@@ -82,6 +82,7 @@ class AskForApprovalOperator(StageOperator, HITLOperator):
             by_id=user.get("id"),
             at=answer.get("responded_at"),
         )
+        approvals = approvals.model_copy(update={"fails_the_run": nobody})
         self._record(run, approvals)
         for approval in approvals.approvals:
             self.log.info("%s: %s by %s", approval.variant, approval.decision, approval.by or "nobody")

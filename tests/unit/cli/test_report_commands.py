@@ -12,17 +12,20 @@ from moto import mock_aws
 from typer.testing import CliRunner
 
 from seedance_ops.cli.app import app
+from seedance_ops.cli.finished_run import find_run
 from seedance_ops.cli.job_file import load_job_or_exit
 from seedance_ops.jobs.catalog import launcher_profile
 from seedance_ops.jobs.identity import settings_hash
 from seedance_ops.jobs.loader import load_job_text
 from seedance_ops.jobs.run_store import RunStore
+from seedance_ops.jobs.screening import ScreenedVariant, Screening
 from seedance_ops.planning.history import History, HistoryRecord, Observation
 from seedance_ops.reporting.report import failed_report
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.config import URI_VARIABLE, StorageLocation
 from tests.unit.reporting.conftest import JOB, PRICE, judge_run, manifest_of, tables_of
 from tests.unit.reporting.test_report import report_of
+from tests.unit.reporting.test_screen import PHASED
 
 ROOT = Path(__file__).parents[3]
 
@@ -225,3 +228,27 @@ def test_what_was_not_accepted_is_not_promoted(stored):
     assert result.exit_code == 1
     assert "topk was not accepted; accepted: bf16" in result.stderr
     assert result.stdout == ""
+
+
+def test_the_newest_run_of_a_job_is_seen_as_its_screening_left_it(stored):
+    manifest = manifest_of(PHASED, "run-phased").model_copy(update={"planned_at_s": 1e10})
+    run = RunStore(stored.base, "tiny", "run-phased")
+    run.write("manifest.json", manifest)
+    rows = [
+        ScreenedVariant(variant=name, usd_per_1k_samples=1.0, runs=1, confirmed=name != "bf16", reason="-")
+        for name in manifest.job.variants
+    ]
+    run.write(
+        "screening.json",
+        Screening(samples=24, variants=tuple(rows), usd=1.0, accelerator_hours=1.0, queue_s=0.0),
+    )
+    try:
+        by_job, by_id = find_run(stored.base, "tiny"), find_run(stored.base, "tiny/run-phased")
+        assert by_job.manifest == by_id.manifest
+        assert list(by_job.manifest.job.variants) == ["baseline", "topk"]
+    finally:
+        ObjectStore(stored.base.child("tiny", "run-phased")).delete("_run/manifest.json")
+
+
+def test_drift_of_a_job_that_left_no_run_is_an_error(stored):
+    assert invoke("drift", "nosuch").exit_code == 2

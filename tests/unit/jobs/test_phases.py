@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from seedance_ops.jobs.overrides import apply_overrides
+
 PHASES = "repeats: {seeds: 5}"
 
 
@@ -50,3 +52,12 @@ def test_what_cannot_work_is_named_where_it_stands(errors_of, valid, text, path,
 def test_a_screening_that_stops_nobody_is_warned_of(load, valid):
     warnings = load(with_phases(valid, top=2)).warnings
     assert any(warning.path == "phases.confirm.top" for warning in warnings)
+
+
+def test_the_confirming_seeds_can_be_a_param_and_the_repeats_cannot(load, errors_of, valid):
+    offered = "params: [workload.stop.samples"
+    text = with_phases(valid).replace(offered, "params: [phases.confirm.seeds, workload.stop.samples")
+    job = load(text).job
+    assert apply_overrides(job, {"phases.confirm.seeds": 7}).repeats.seeds == 7
+    wrong = with_phases(valid).replace(offered, "params: [repeats.seeds, workload.stop.samples")
+    assert errors_of(wrong)[0].suggestion == "phases.confirm.seeds"

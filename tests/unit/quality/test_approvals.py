@@ -123,3 +123,9 @@ def test_exactly_what_was_chosen_by_somebody_is_accepted(chosen, by_id):
     assert {verdict.variant for verdict in results.verdicts if verdict.is_accepted} == expected
     assert results.accepted == bool(expected)
     assert all(verdict.outcome != "needs_approval" for verdict in results.verdicts)
+
+
+def test_where_nobody_answers_and_the_job_says_fail_not_even_accept_report_accepts():
+    results = GateResults(accept="report", accepted=True, verdicts=(), gates=())
+    assert answered(results, Approvals()).accepted
+    assert not answered(results, Approvals(fails_the_run=True)).accepted

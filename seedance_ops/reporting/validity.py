@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -12,11 +12,17 @@ from scipy import stats
 from seedance_ops.cost.price_checks import age_findings
 from seedance_ops.cost.run_cost import KEYS
 from seedance_ops.jobs.manifest import RunManifest
-from seedance_ops.jobs.metrics import metrics_of
+from seedance_ops.jobs.metrics import MetricDefinition, metrics_of
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.quality.results import DataCheck, GateResults
 from seedance_ops.quality.statistics import MetricLevel, Statistics
 from seedance_ops.quality.wording import number
+from seedance_ops.reporting.cross_checks import (
+    AcrossVariants,
+    CrossCheck,
+    across_variants,
+    cross_checks_of,
+)
 from seedance_ops.stats.bootstrap_t import is_skewed
 from seedance_ops.stats.outcomes import NotJudgeable
 from seedance_ops.strict_model import StrictModel
@@ -63,6 +69,10 @@ class Validity(StrictModel):
     cleared_submissions: int
     """Launches of earlier takes, which somebody cleared; no result rests on them."""
     noise: tuple[Noise, ...]
+    cross_checks: tuple[CrossCheck, ...] = ()
+    """Of the metrics of ``noise``."""
+    across: tuple[AcrossVariants, ...] = ()
+    """Of the same, where there are three variants or more."""
     drift: Drift | None
     """None with too few runs."""
     warnings: tuple[str, ...]
@@ -102,6 +112,9 @@ def validity_of(
     """
     with_cost = runs.merge(costs[[*KEYS, *_COSTS]], on=KEYS, how="left")
     noise = tuple(_noise(manifest.job, with_cost, statistics))
+    checked = [metric for metric in _watched(manifest.job) if metric.name in with_cost]
+    variants, baseline = list(manifest.job.variants), manifest.job.baseline
+    cross_checks = cross_checks_of(with_cost, checked, variants, baseline)
     drift = drift_of(with_cost)
     return Validity(
         planned_runs=len(manifest.runs),
@@ -109,6 +122,8 @@ def validity_of(
         submissions=int((~launches["variant"].isin(list(manifest.reused))).sum()),
         cleared_submissions=len(earlier_launches),
         noise=noise,
+        cross_checks=cross_checks,
+        across=across_variants(with_cost, checked, variants),
         drift=drift,
         warnings=(
             *_of_submissions(launches),
@@ -116,6 +131,7 @@ def validity_of(
             *_of_prices(manifest),
             *_of_drift(drift),
             *_of_skew(noise),
+            *_of_cross_checks(cross_checks),
             *_of_code(stamp),
             *_of_order(manifest.job),
         ),
@@ -142,11 +158,17 @@ def drift_of(runs: pd.DataFrame) -> Drift | None:
     return Drift(spearman_rho=float(found.statistic), p_value=float(found.pvalue), n=len(known))
 
 
-def _noise(job: TrainingJob, runs: pd.DataFrame, statistics: Statistics) -> Iterator[Noise]:
+def _watched(job: TrainingJob) -> list[MetricDefinition]:
+    """The measured metrics that a verdict rests on: cost, quality, and what a gate judges."""
     metrics = metrics_of(job)
     quality = [job.workload.quality.metric] if job.workload.quality else []
-    for name in dict.fromkeys([*_COSTS, *quality, *(gate.metric for gate in job.gates)]):
-        if metrics[name].nature == "counted" or name not in runs:
+    names = dict.fromkeys([*_COSTS, *quality, *(gate.metric for gate in job.gates)])
+    return [metrics[name] for name in names if metrics[name].nature == "measured"]
+
+
+def _noise(job: TrainingJob, runs: pd.DataFrame, statistics: Statistics) -> Iterator[Noise]:
+    for name in (metric.name for metric in _watched(job)):
+        if name not in runs:
             continue
         for variant in job.variants:
             level, row = statistics.level(variant, name), statistics.comparison(variant, name)
@@ -214,6 +236,16 @@ def _of_skew(noise: tuple[Noise, ...]) -> Iterator[str]:
     skewed = [f"{row.metric} of {row.variant}" for row in noise if row.skewed]
     if skewed:
         yield f"Skewed over runs: {', '.join(skewed)}: a few large values decide the mean."
+
+
+def _of_cross_checks(checks: Sequence[CrossCheck]) -> Iterator[str]:
+    for check in checks:
+        if not check.agrees:
+            yield (
+                f"{check.metric} of {check.variant}: whether it differs at all depends on the test (t "
+                f"p = {number(check.t_test_p_value)}, permutation p = {number(check.permutation_p_value)}): "
+                "more seeds would tell."
+            )
 
 
 def _of_code(stamp: dict[str, str]) -> Iterator[str]:

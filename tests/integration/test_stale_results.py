@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,13 +13,14 @@ import pytest
 
 pytest.importorskip("airflow")
 
+from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
 from seedance_ops.jobs.loader import load_job_text
 from seedance_ops.jobs.manifest import RunManifest, plan_runs
 from seedance_ops.jobs.profiles import LocalProfile
 from seedance_ops.jobs.run_store import RunStore
-from seedance_ops.orchestration.operators.report import ReportOperator, VerdictOperator
+from seedance_ops.orchestration.build import build_dag
 from seedance_ops.orchestration.operators.stage import STAGES
 from seedance_ops.orchestration.operators.workspace import CloseWorkspaceOperator
 from seedance_ops.quality.results import GateResults, Verdict
@@ -62,6 +64,10 @@ def run(location: StorageLocation, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     return stored
 
 
+def dag_of(text: str) -> DAG:
+    return build_dag(text, source="job.yaml", project="no-project")
+
+
 def context(**states: str) -> Any:
     """An Airflow context in which the stages have succeeded, except as said."""
     known = dict.fromkeys(STAGES, "success") | states
@@ -71,19 +77,27 @@ def context(**states: str) -> Any:
             RUN_ID: {task: known[task] for task in task_ids if task in known}
         },
     )
-    return {"run_id": RUN_ID, "ti": ti, "outlet_events": {}}
+    published = defaultdict(lambda: SimpleNamespace(add=lambda *_, **__: None))
+    return {"run_id": RUN_ID, "ti": ti, "outlet_events": published}
 
 
 def test_a_verdict_of_an_earlier_pass_accepts_nothing(run: RunStore) -> None:
-    verdict = VerdictOperator(task_id="verdict", job_name="cleared")
+    verdict = dag_of(JOB).get_task("verdict")
     assert verdict.execute(context()) == {"other": "accepted"}
-    for stage in STAGES:
+    for stage in set(STAGES) - {"select"}:
         with pytest.raises(AirflowFailException, match=f"nothing to judge: {stage}: upstream_failed"):
             verdict.execute(context(**{stage: "upstream_failed"}))
 
 
+def test_a_screening_that_failed_leaves_nothing_to_judge(run: RunStore) -> None:
+    phased = JOB.replace("repeats: {seeds: 3}", "phases: {screen: {samples: 2}, confirm: {top: 1, seeds: 3}}")
+    phased = phased.replace("runtime: none", "runtime: session, batch: {per_rank: 1}, stop: {samples: 4}")
+    with pytest.raises(AirflowFailException, match="nothing to judge: select: failed"):
+        dag_of(phased).get_task("verdict").execute(context(select="failed"))
+
+
 def test_the_report_says_which_stage_failed_instead_of_showing_old_numbers(run: RunStore) -> None:
-    ReportOperator(task_id="report", job_name="cleared").execute(context(cost="failed"))
+    dag_of(JOB).get_task("report").execute(context(cost="failed"))
     report = json.loads(run.text("report.json"))
     assert report["status"] != "judged"
     assert any("cost: failed" in problem for problem in report["problems"])

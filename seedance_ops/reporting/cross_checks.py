@@ -8,7 +8,7 @@ import pandas as pd
 
 from seedance_ops.jobs.metrics import MetricDefinition
 from seedance_ops.quality.statistics import values_by_seed
-from seedance_ops.stats.groups import PairDifference, games_howell, welch_anova
+from seedance_ops.stats.groups import PairTest, games_howell_p_values, welch_anova
 from seedance_ops.stats.outcomes import NotJudgeable
 from seedance_ops.stats.permutation import permutation_check
 from seedance_ops.strict_model import StrictModel
@@ -36,8 +36,8 @@ class AcrossVariants(StrictModel):
     within: float
     """Degrees of freedom of Welch's analysis of variance."""
     p_value: float
-    pairs: tuple[PairDifference, ...]
-    """By Games and Howell; differences in the metric's unit."""
+    pairs: tuple[PairTest, ...]
+    """By Games and Howell."""
 
 
 def cross_checks_of(
@@ -89,7 +89,7 @@ def _across(
 ) -> Iterator[AcrossVariants]:
     for metric in metrics:
         groups = {name: values_by_seed(runs, name, metric.name) for name in variants}
-        anova, pairs = welch_anova(groups), games_howell(groups)
+        anova, pairs = welch_anova(groups), games_howell_p_values(groups)
         if isinstance(anova, NotJudgeable) or isinstance(pairs, NotJudgeable):
             continue
         yield AcrossVariants(
@@ -98,5 +98,5 @@ def _across(
             between=anova.between,
             within=anova.within,
             p_value=anova.p_value,
-            pairs=pairs.pairs,
+            pairs=pairs,
         )

@@ -29,15 +29,20 @@ class WelchAnova(StrictModel):
     p_value: float = Field(ge=0.0, le=1.0)
 
 
-class PairDifference(StrictModel):
-    """One pair of groups."""
+class PairTest(StrictModel):
+    """One pair of groups: whether they differ."""
 
     first: str
     second: str
-    effect: Interval
-    """First − second, or their ratio − 1, with an interval that holds for all pairs together at 95 %."""
     p_value: float = Field(ge=0.0, le=1.0)
     """Adjusted for all pairs."""
+
+
+class PairDifference(PairTest):
+    """One pair of groups: by how much they differ."""
+
+    effect: Interval
+    """First − second, or their ratio − 1, with an interval that holds for all pairs together at 95 %."""
 
 
 class GamesHowell(StrictModel):
@@ -96,6 +101,25 @@ def games_howell(
             PairDifference(first=first, second=second, effect=effect, p_value=min(1.0, max(0.0, p_value)))
         )
     return GamesHowell(pairs=tuple(pairs))
+
+
+def games_howell_p_values(
+    groups: Mapping[str, pd.Series[float]], *, scale: ChangeScale = "absolute"
+) -> tuple[PairTest, ...] | NotJudgeable:
+    """The p values of ``games_howell`` without its intervals, which take twenty times as long.
+
+    With ten groups, half a second instead of nine: an interval is a root of the studentised range's integral.
+    """
+    samples = _fit(groups, scale)
+    if isinstance(samples, NotJudgeable):
+        return samples
+    p_values = stats.tukey_hsd(*samples.values(), equal_var=False).pvalue
+    if not np.isfinite(p_values).all():
+        return NotJudgeable(reason="the groups' variances are too far apart for a p value to be computed")
+    return tuple(
+        PairTest(first=first, second=second, p_value=min(1.0, max(0.0, float(p_values[i, j]))))
+        for (i, first), (j, second) in combinations(enumerate(samples), 2)
+    )
 
 
 def _fit(groups: Mapping[str, pd.Series[float]], scale: ChangeScale) -> dict[str, Values] | NotJudgeable:

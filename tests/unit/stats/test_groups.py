@@ -6,7 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from seedance_ops.stats.groups import GamesHowell, WelchAnova, games_howell, welch_anova
+from seedance_ops.stats.groups import (
+    GamesHowell,
+    WelchAnova,
+    games_howell,
+    games_howell_p_values,
+    welch_anova,
+)
 from seedance_ops.stats.outcomes import NotJudgeable
 
 # Beall (1942), as R's `InsectSprays`.
@@ -83,3 +89,17 @@ def test_on_the_relative_scale_a_ratio_comes_out():
 )
 def test_what_no_group_can_tell_is_not_judgeable(test, groups):
     assert isinstance(test(series(groups)), NotJudgeable)
+
+
+def test_the_p_values_alone_are_those_of_the_whole_test():
+    generator = np.random.default_rng(3)
+    groups = {
+        name: pd.Series(generator.normal(shift, 1.0, 6)) for name, shift in zip("abc", (0, 1, 2), strict=True)
+    }
+    whole, alone = games_howell(groups), games_howell_p_values(groups)
+    assert [(pair.first, pair.second, pair.p_value) for pair in alone] == [
+        (pair.first, pair.second, pair.p_value) for pair in whole.pairs
+    ]
+    assert isinstance(
+        games_howell_p_values({"a": groups["a"], "b": pd.Series([1.0, 1.0, 1.0])}), NotJudgeable
+    )

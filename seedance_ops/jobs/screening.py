@@ -37,3 +37,8 @@ class Screening(StrictModel):
     def confirmed(self) -> tuple[str, ...]:
         """The variants that go on."""
         return tuple(row.variant for row in self.variants if row.confirmed)
+
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """The variants that end here."""
+        return tuple(row.variant for row in self.variants if not row.confirmed)

@@ -62,11 +62,34 @@ def gather(
     metrics = metrics_of(job)
     findings = _Findings(job, runs, statistics, missing)
     return [
-        findings.evidence(f"{position}:{gate.metric}:{gate.condition}", gate, metrics[gate.metric], variant)
+        findings.evidence(_gate_id(position, gate), gate, metrics[gate.metric], variant)
         for position, gate in enumerate(job.gates)
         for variant in job.variants
         if gate.applies_to(variant)
     ]
+
+
+def of_stopped(job: TrainingJob, stopped: Sequence[str]) -> list[Evidence]:
+    """The gates on variants that a screening has stopped: no gate may vanish without a word."""
+    metrics = metrics_of(job)
+    return [
+        Evidence(
+            gate_id=_gate_id(position, gate),
+            gate=gate,
+            variant=variant,
+            metric=metrics[gate.metric],
+            limits=limits_of(gate, metrics[gate.metric].better),
+            n=0,
+            interval=NotJudgeable(reason="stopped by the screening"),
+        )
+        for position, gate in enumerate(job.gates)
+        for variant in stopped
+        if gate.applies_to(variant)
+    ]
+
+
+def _gate_id(position: int, gate: Gate) -> str:
+    return f"{position}:{gate.metric}:{gate.condition}"
 
 
 def limits_of(gate: Gate, better: Literal["lower", "higher", "none"]) -> Limits:
@@ -179,6 +202,8 @@ class _Findings:
             return f"no run has a column {metric}"
         planned = sorted(self.job.repeats.seed_values)
         for variant in variants:
+            if variant not in self.job.variants:
+                return f"{variant} was stopped by the screening, so it has no runs to compare with"
             gone = [run for run in self.missing if run.variant == variant]
             if gone:
                 first = f"seed {gone[0].seed}: {gone[0].reason}"

@@ -11,7 +11,7 @@ import pandas as pd
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.quality.data.gather import DataEvidence, FoundFact
 from seedance_ops.quality.data_checks import SEVERITIES, bearing_on, data_checks_of, declared_of, rows_of
-from seedance_ops.quality.evidence import Evidence, gather
+from seedance_ops.quality.evidence import Evidence, gather, of_stopped
 from seedance_ops.quality.families import alpha_of, corrected
 from seedance_ops.quality.missing import MissingRun
 from seedance_ops.quality.results import (
@@ -54,6 +54,7 @@ def judge(
     missing: Sequence[MissingRun],
     *,
     data: DataEvidence = _NO_DATA,
+    stopped: Sequence[str] = (),
 ) -> GateResults:
     """The result of every gate and the verdict on every variant.
 
@@ -63,6 +64,9 @@ def judge(
         statistics: What ``summarise`` made of them.
         missing: The planned runs without a row: no gate that needs one of them can pass.
         data: What the suite of data expectations found in the run's tables; default: it is not looked at.
+        stopped: Variants that a screening has stopped. They get no verdict, and no test of another variant is
+            corrected for them: the screening's runs are not those that are judged. Their gates are listed
+            all the same.
     """
     evidence = corrected(gather(job, runs, statistics, missing))
     validation = Validation((), data.problems)
@@ -91,7 +95,7 @@ def judge(
         accept=job.accept,
         accepted=job_accepted(job.accept, verdicts),
         verdicts=verdicts,
-        gates=results,
+        gates=(*results, *(_not_asked(item) for item in of_stopped(job, stopped))),
         data_checks=checks,
         suite_sha256=data.suite.sha256 if data.suite else None,
         problems=validation.problems,
@@ -167,6 +171,11 @@ def _result(item: Evidence, answer: Checked | None, problems: Sequence[str]) -> 
         exceeds_by=exceeds_by,
         reason=reason,
     )
+
+
+def _not_asked(item: Evidence) -> GateResult:
+    """A gate on a variant without runs: nothing was validated, so nothing can have gone wrong."""
+    return _result(item, Checked({}, "fail", {}), ())
 
 
 def _outcome(

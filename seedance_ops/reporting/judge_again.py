@@ -76,7 +76,9 @@ def judge_again(
         if suite
         else DataEvidence.unusable("the run's data expectations could not be read when it was judged")
     )
-    gates = judge(manifest.job, runs, statistics, table.missing, data=data)
+    screening = _screening_of(run, manifest) if catalogue else run.screening()
+    stopped = screening.stopped if screening else ()
+    gates = judge(manifest.job, runs, statistics, table.missing, data=data, stopped=stopped)
     if job is None:  # to other gates nobody has consented
         gates = answered(gates, answers_in(run))
     ledger = ledger_of(
@@ -96,7 +98,7 @@ def judge_again(
         statistics,
         gates,
         ledger=ledger,
-        screening=_screening_of(run, manifest) if catalogue else run.screening(),
+        screening=screening,
     )
 
 

@@ -181,7 +181,7 @@ def headline_of(gates: GateResults, screening: Screening | None = None) -> str:
         for outcome, word in words.items()
         if (names := [verdict.variant for verdict in gates.verdicts if verdict.outcome == outcome])
     ]
-    if screening and (stopped := [row.variant for row in screening.variants if not row.confirmed]):
+    if screening and (stopped := screening.stopped):
         parts.append(f"{', '.join(stopped)} stopped by the screening")
     return "; ".join(parts) or "No variant was judged"
 

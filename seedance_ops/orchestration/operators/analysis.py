@@ -117,7 +117,9 @@ class QualityGateOperator(StageOperator):
         statistics = run.read("statistics.json", Statistics)
         project = Path(self.project) if self.project else None
         data = data_of_run(run, manifest, runs, statistics, project=project)
-        results = judge(job, runs, statistics, missing, data=data)
+        screening = run.screening()
+        stopped = screening.stopped if screening else ()
+        results = judge(job, runs, statistics, missing, data=data, stopped=stopped)
         run.write("gates.json", results)
         History(self.base, job.metadata.name).append(record_of(manifest, run.stamp(), results, runs))
         return {verdict.variant: verdict.outcome for verdict in results.verdicts}

@@ -189,3 +189,26 @@ def test_any_of_four_equal_variants_passes_in_5_percent_of_studies_at_most():
     rates = judged_together(5, studies, seed=3)
     assert rates.ours.studies == studies
     assert rates.ours.value <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / studies)
+
+
+def test_a_gate_on_what_the_screening_stopped_is_listed_and_counts_for_nothing():
+    job = job_of(COST)
+    runs = runs_of({"baseline": 0.0, "a": -10.0})
+    confirmed = job.only({"baseline", "a"})
+    statistics = summarise(confirmed, runs)
+    alone = judge(confirmed, runs, statistics, ())
+    found = judge(confirmed, runs, statistics, (), stopped=("b", "c"))
+    assert found.verdicts == alone.verdicts
+    assert found.gates[:1] == alone.gates, "no correction for what was never judged"
+    assert [(gate.variant, gate.outcome, gate.reason) for gate in found.gates[1:]] == [
+        (name, "not_judgeable", "stopped by the screening") for name in ("b", "c")
+    ]
+
+
+def test_a_gate_that_compares_with_what_the_screening_stopped_says_so():
+    job = job_of(COST.replace("baseline", "b")).only({"baseline", "a"})
+    runs = runs_of({"baseline": 0.0, "a": -10.0})
+    found = judge(job, runs, summarise(job, runs), (), stopped=("b", "c"))
+    reasons = {gate.variant: gate.reason for gate in found.gates}
+    assert reasons["a"] == "b was stopped by the screening, so it has no runs to compare with"
+    assert reasons["c"] == "stopped by the screening"

@@ -54,7 +54,7 @@ def report(
 
     Taken from the report.json that the run left; where there is none, or another version wrote it, from the
     run's tables (an audit's: from its figures). Exit code 0: accepted; 1: not accepted; 2: there is no such
-    run, or nothing to report of it.
+    run, nothing to report of it, or the suffix of --output is of no format.
     """
     if schema:
         from seedance_ops.reporting.report_schema import report_schema_text
@@ -64,10 +64,21 @@ def report(
     if run is None:
         typer.echo("error: name a run: JOB/RUN_ID, or JOB for its newest", err=True)
         raise typer.Exit(2)
-    chosen = form or (_SUFFIXES.get(output.suffix) if output else None) or Format.html
+    chosen = form or _form_of(output)
     text, accepted = _finished(run, chosen, rebuild=rebuild)
     _deliver(text, output)
     raise typer.Exit(0 if accepted else 1)
+
+
+def _form_of(output: Path | None) -> Format:
+    """By the file's suffix, html where it has none; ends the command with 2 for a suffix of no format."""
+    if output is None or not output.suffix:
+        return Format.html
+    if (form := _SUFFIXES.get(output.suffix.lower())) is None:
+        known = ", ".join(_SUFFIXES)
+        typer.echo(f"error: {output}: the suffix must be one of {known}; or say --format", err=True)
+        raise typer.Exit(2)
+    return form
 
 
 def reports_of(*names: str, rebuild: bool = False) -> list[tuple[FinishedRun, Report]]:

@@ -94,6 +94,14 @@ def test_the_suffix_of_the_output_chooses_the_format(stored, tmp_path, file, beg
     assert result.stdout == ""
 
 
+def test_a_suffix_of_no_format_is_refused_with_the_known_ones(stored, tmp_path):
+    result = invoke("report", "tiny", "--output", tmp_path / "a.foo")
+    assert result.exit_code == 2
+    assert "a.foo: the suffix must be one of .html, .json, .md; or say --format" in result.stderr
+    assert not (tmp_path / "a.foo").exists()
+    assert invoke("report", "tiny", "--output", tmp_path / "a.foo", "--format", "json").exit_code == 0
+
+
 def test_a_run_that_is_not_accepted_exits_with_1_and_an_unknown_one_with_2(stored):
     failed = RunStore(stored.base, "tiny", "run-0")
     manifest = manifest_of(JOB, "run-0").model_copy(update={"planned_at_s": -1.0})

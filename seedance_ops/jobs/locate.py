@@ -9,7 +9,14 @@ from pathlib import Path
 
 from seedance_ops.jobs.errors import MOST_ERRORS, JobError, Place
 from seedance_ops.jobs.findings import Finding, dotted
-from seedance_ops.jobs.secrecy import MASK, masked_line, masked_value, names_a_secret, secret_values
+from seedance_ops.jobs.secrecy import (
+    MASK,
+    is_price_key,
+    masked_line,
+    masked_value,
+    names_a_secret,
+    secret_values,
+)
 from seedance_ops.jobs.yaml_nodes import Node
 
 _LONGEST_VALUE = 80
@@ -30,18 +37,45 @@ class Source:
 
 def locate(findings: Sequence[Finding], root: Node, sources: Iterable[Source]) -> list[JobError]:
     """The findings as errors, at most ``MOST_ERRORS`` and a word on the rest."""
-    lines = {source.path: source.lines for source in sources}
-    hidden = _lines_of_secrets(root)
-    errors = [_error(finding, root, lines, hidden) for finding in findings[:MOST_ERRORS]]
+    excerpts = _Excerpts(
+        lines={source.path: source.lines for source in sources},
+        hidden=_lines_of_secrets(root),
+        priced=_lines_of(node for path, node in root.walk() if is_price_key(path)),
+    )
+    errors = [_error(finding, root, excerpts) for finding in findings[:MOST_ERRORS]]
     if len(findings) > MOST_ERRORS:
         last = max((error.place for error in errors if error.place), default=root.place)
         errors.append(JobError(f"and {len(findings) - MOST_ERRORS} more errors", last))  # sorts behind all
     return errors
 
 
-def _error(
-    finding: Finding, root: Node, lines: dict[Path, list[str]], hidden: frozenset[tuple[Path, int]]
-) -> JobError:
+_Lines = frozenset[tuple[Path, int]]
+
+
+@dataclass(frozen=True)
+class _Excerpts:
+    """The files' lines, those that hold a secret, and those in which ``key`` names a price."""
+
+    lines: dict[Path, list[str]]
+    hidden: _Lines
+    priced: _Lines
+
+    def around(self, place: Place) -> tuple[tuple[int, str], ...]:
+        lines = self.lines.get(place.source, [])
+        first, last = max(1, place.line - 1), min(len(lines), place.line + 1)
+        return tuple((number, self._line(place.source, number)) for number in range(first, last + 1))
+
+    def _line(self, source: Path, number: int) -> str:
+        line = self.lines[source][number - 1]
+        if (source, number) in self.hidden:
+            key, colon, _ = line.partition(":")
+            line = f"{key}: {MASK}" if colon else MASK
+        # Cut before masking too: a line of a megabyte would keep the patterns busy.
+        cut = line[: 10 * _LONGEST_LINE]
+        return masked_line(cut, priced=(source, number) in self.priced)[:_LONGEST_LINE]
+
+
+def _error(finding: Finding, root: Node, excerpts: _Excerpts) -> JobError:
     node, found = _deepest(root, finding.path)
     complete = found == len(finding.path)
     # A mapping starts at its first key: the key above it says better what is meant.
@@ -54,7 +88,7 @@ def _error(
         value=_shown(finding, node) if complete else None,
         allowed=finding.allowed,
         suggestion=finding.suggestion,
-        context=_context(place, lines.get(place.source, []), hidden),
+        context=excerpts.around(place),
     )
 
 
@@ -81,7 +115,7 @@ def _shown(finding: Finding, node: Node) -> str | None:
     return masked_value(finding.path, shown)
 
 
-def _lines_of_secrets(root: Node) -> frozenset[tuple[Path, int]]:
+def _lines_of_secrets(root: Node) -> _Lines:
     spans = [node for _, node in secret_values(root)]
     spans += [
         node
@@ -91,25 +125,12 @@ def _lines_of_secrets(root: Node) -> frozenset[tuple[Path, int]]:
             "secrets" in path[:-1]
             or any(isinstance(name, str) and names_a_secret(name) for name in path[-1:])
         )
+        and not is_price_key(path)
     ]
+    return _lines_of(spans)
+
+
+def _lines_of(nodes: Iterable[Node]) -> _Lines:
     return frozenset(
-        (node.place.source, line) for node in spans for line in range(node.place.line, node.end_line + 1)
+        (node.place.source, line) for node in nodes for line in range(node.place.line, node.end_line + 1)
     )
-
-
-def _context(
-    place: Place, lines: list[str], hidden: frozenset[tuple[Path, int]]
-) -> tuple[tuple[int, str], ...]:
-    first, last = max(1, place.line - 1), min(len(lines), place.line + 1)
-    return tuple(
-        (number, _line(lines[number - 1], hide=(place.source, number) in hidden))
-        for number in range(first, last + 1)
-    )
-
-
-def _line(line: str, *, hide: bool) -> str:
-    if hide:
-        key, colon, _ = line.partition(":")
-        line = f"{key}: {MASK}" if colon else MASK
-    # Cut before masking too: a line of a megabyte would keep the patterns busy.
-    return masked_line(line[: 10 * _LONGEST_LINE])[:_LONGEST_LINE]

@@ -74,19 +74,26 @@ def _after_an_option(
                 yield (*path, index), value
 
 
+def is_price_key(path: tuple[str | int, ...]) -> bool:
+    """Whether a value is what a price is called in its list: a ``key``, but of no lock."""
+    return path[:1] == ("prices",) and path[-1:] == ("key",)
+
+
 def masked_value(path: tuple[str | int, ...], value: str) -> str:
     """A value fit for a message."""
     names = [name for name in path if isinstance(name, str)]
-    hidden = "secrets" in names or any(names_a_secret(name) for name in names[-1:])
+    hidden = "secrets" in names or (
+        any(names_a_secret(name) for name in names[-1:]) and not is_price_key(path)
+    )
     return MASK if hidden or looks_like_a_secret(value) else value
 
 
-def masked_line(line: str) -> str:
-    """A line of a job file fit for a message."""
-    line = _KEY_IN_TEXT.sub(
-        lambda match: (
-            match[0][: match.start(4) - match.start()] + MASK if names_a_secret(match[2]) else match[0]
-        ),
-        line,
-    )
+def masked_line(line: str, *, priced: bool = False) -> str:
+    """A line of a job file fit for a message; ``priced``: a ``key`` in it names a price."""
+
+    def masked(match: re.Match[str]) -> str:
+        harmless = not names_a_secret(match[2]) or (priced and match[2] == "key")
+        return match[0] if harmless else match[0][: match.start(4) - match.start()] + MASK
+
+    line = _KEY_IN_TEXT.sub(masked, line)
     return _BASE64_LINE.sub(MASK, _KNOWN_VALUES.sub(MASK, line))

@@ -65,3 +65,19 @@ def test_a_secret_in_a_command_is_found(command, spoil, errors_of):
     (error,) = errors_of(spoil(("entrypoint: examples/char_gpt.py", f"command: {command}")))
     assert "secret" in error.message
     assert "swordfish" not in error.render()
+
+
+def test_the_key_of_a_price_is_no_secret_and_a_token_beside_it_is_one(spoil, errors_of):
+    def excerpt_of(price):
+        text = spoil(("repeats:", f"prices: {{egress_usd_per_gb: {price}}}\nrepeats:"))
+        return errors_of(text)[0].render()
+
+    assert "key: egress-eu" in excerpt_of("{usd: 0.09, key: egress-eu, date: 3}")
+    assert "swordfish" not in excerpt_of("{usd: 0.09, key: egress-eu, token: swordfish, date: 3}")
+    written = spoil(("repeats:", "prices: {egress_usd_per_gb: {usd: 1, key: 17}}\nrepeats:"))
+    assert "    value: 17" in errors_of(written)[0].render()
+
+
+def test_any_other_key_is_one(spoil, errors_of):
+    (error, *_) = errors_of(spoil(("args: {layers: 2}", "args: {key: swordfish}\n  nonsense: 1")))
+    assert "swordfish" not in error.render()

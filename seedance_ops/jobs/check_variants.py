@@ -118,7 +118,7 @@ def _strategy_findings(variant: ResolvedVariant) -> Iterator[Finding]:
         yield Finding(
             ("variants", variant.name, "gradient_compression"),
             "runtime: none runs the program unchanged and cannot apply a strategy",
-            suggestion="use runtime: session, and TrainingSession in the program",
+            suggestion="workload.runtime: session, and TrainingSession in the program",
             reads=(runtime,),
             at_key=True,
         )

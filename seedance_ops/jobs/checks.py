@@ -105,7 +105,7 @@ def _workload_findings(job: TrainingJob) -> Iterator[Finding]:
             yield Finding(
                 path,
                 "nothing applies it with runtime: none, which runs the program unchanged",
-                suggestion="say it in args",
+                suggestion="say it in workload.args",
                 reads=(runtime,),
                 at_key=True,
             )

@@ -534,3 +534,9 @@ def test_a_secret_is_not_shown_as_context_of_another_error(spoil, errors_of):
         ("args: {layers: 2}", "secrets:\n    A: env:A\n    PEM: |\n      one\n      swordfish\n  nonsense: 1")
     )
     assert "swordfish" not in JobErrors(errors_of(text)).render()
+
+
+def test_what_an_unchanged_program_is_told_stands_under_a_key_that_exists(spoil, errors_of, load):
+    batch, *_ = errors_of(spoil(("workload:\n", "workload:\n  runtime: none\n")))
+    assert (batch.path, batch.suggestion) == ("workload.batch", "say it in workload.args")
+    assert "workload.args.layers" in load(spoil()).positions

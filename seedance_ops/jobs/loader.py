@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from seedance_ops.jobs.checks import check, warn
 from seedance_ops.jobs.errors import JobError, JobErrors, Place
 from seedance_ops.jobs.explain import explain
 from seedance_ops.jobs.findings import Finding
+from seedance_ops.jobs.findings import Path as KeyPath
 from seedance_ops.jobs.locate import Source, locate
 from seedance_ops.jobs.merge import merge
 from seedance_ops.jobs.plain import from_plain
@@ -74,12 +75,12 @@ def load_job_text(
     """
     check_text(text, source)
     files = [Source(source, text)]
-    root = _mapping(parse_yaml(text, source), source)
+    root = _mapping(parse_yaml(text, source, keep_faults=True), source)
     if defaults is None:
         defaults = {path: read_text(path) for path in project.defaults_files(source)} if project else {}
     for path, content in reversed(list(defaults.items())):
         files.append(Source(path, content))
-        lower = parse_yaml(content, path)
+        lower = parse_yaml(content, path, keep_faults=True)
         if lower is not None:
             root = merge(_mapping(lower, path), root)
     job, findings = _validated(root, project)
@@ -132,6 +133,14 @@ def _mapping(root: Node | None, source: Path) -> Node:
 
 
 def _validated(root: Node, project: ProjectContext | None) -> tuple[Job | None, list[Finding]]:
+    """The job, and what is wrong with it; nothing is said of stand-ins for numbers that are none."""
+    faults = [Finding(path, node.fault) for path, node in root.walk() if node.fault]
+    job, findings = _validated_values(root, project)
+    faulty = {fault.path for fault in faults}
+    return job, [*faults, *(finding for finding in findings if not _rests_on(finding, faulty))]
+
+
+def _validated_values(root: Node, project: ProjectContext | None) -> tuple[Job | None, list[Finding]]:
     data = root.plain()
     assert isinstance(data, dict)
     findings = list(secret_findings(root))
@@ -163,12 +172,13 @@ def _checks_of_the_rest(
     if pruned is None:
         return []
     faulty = {finding.path for finding in invalid} | pruned.removed
+    return [finding for finding in check(pruned.job, project) if not _rests_on(finding, faulty)]
 
-    def rests_on_a_fault(finding: Finding) -> bool:
-        return any(
-            path[: len(fault)] == fault or fault[: len(path)] == path
-            for path in (finding.path, *finding.reads)
-            for fault in faulty
-        )
 
-    return [finding for finding in check(pruned.job, project) if not rests_on_a_fault(finding)]
+def _rests_on(finding: Finding, faulty: Collection[KeyPath]) -> bool:
+    """Whether a finding is about a faulty value, what surrounds it, or what was read from there."""
+    return any(
+        path[: len(fault)] == fault or fault[: len(path)] == path
+        for path in (finding.path, *finding.reads)
+        for fault in faulty
+    )

@@ -106,7 +106,7 @@ def _deepest(root: Node, path: tuple[str | int, ...]) -> tuple[Node, int]:
 def _shown(finding: Finding, node: Node) -> str | None:
     if finding.at_key:
         return str(finding.path[-1])[:_LONGEST_VALUE]
-    if isinstance(node.value, dict):
+    if isinstance(node.value, dict) or node.fault:
         return None
     if finding.message.startswith("a secret"):
         return MASK

@@ -6,9 +6,10 @@ no tags (``!!python/object``), no duplicate keys, one document.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ class Node:
     place: Place
     end_line: int
     key_place: Place | None = None
+    fault: str | None = None
+    """Why what is written is no value; ``value`` is then a stand-in, and nothing rests on it."""
 
     @classmethod
     def of_plain(cls, value: JsonValue, place: Place) -> Node:
@@ -76,8 +79,12 @@ class Node:
             yield from node.walk((*path, key))
 
 
-def parse_yaml(text: str, source: Path) -> Node | None:
-    """The document's root, ``None`` where there is nothing but comments; raises ``JobErrors``."""
+def parse_yaml(text: str, source: Path, *, keep_faults: bool = False) -> Node | None:
+    """The document's root, ``None`` where there is nothing but comments; raises ``JobErrors``.
+
+    ``keep_faults`` leaves numbers that are none in their nodes (``fault``), for a caller who names them
+    beside whatever else is wrong.
+    """
     reader = _Reader(source)
     try:
         root = reader.document(text)
@@ -85,8 +92,11 @@ def parse_yaml(text: str, source: Path) -> Node | None:
         raise JobErrors([*reader.errors, _syntax_error(error, text, source)]) from None
     except (yaml.YAMLError, ValueError) as error:
         raise JobErrors([*reader.errors, _forbidden(error, text, source)]) from None
-    if reader.errors:
-        raise JobErrors(reader.errors)
+    errors = list(reader.errors)
+    if root is not None and not keep_faults:
+        errors += [JobError(node.fault, node.place) for _, node in root.walk() if node.fault]
+    if errors:
+        raise JobErrors(errors)
     return root
 
 
@@ -128,6 +138,13 @@ def _line(mark: Any) -> int:
 
 def _column(mark: Any) -> int:
     return int(mark.column) + 1
+
+
+@dataclass(frozen=True)
+class _Unfit:
+    """A scalar that is meant as a number and is none."""
+
+    reason: str
 
 
 class _Reader:
@@ -183,7 +200,10 @@ class _Reader:
         if isinstance(event, yaml.SequenceStartEvent):
             return self._sequence(event, events, depth)
         assert isinstance(event, yaml.ScalarEvent)
-        return self._leaf(event, self._scalar(event))
+        value = self._scalar(event)
+        if isinstance(value, _Unfit):
+            return replace(self._leaf(event, 0), fault=value.reason)
+        return self._leaf(event, value)
 
     def _refuse_tag(self, event: yaml.Event) -> None:
         tag = getattr(event, "tag", None)
@@ -219,11 +239,11 @@ class _Reader:
                     )
                 )
             else:
-                entries[key.value] = Node(value.value, value.place, value.end_line, key.place)
+                entries[key.value] = replace(value, key_place=key.place)
             event = next(events)
         return Node(entries, self._place(start), _line(event.end_mark))
 
-    def _scalar(self, event: yaml.ScalarEvent) -> str | float | bool | None:
+    def _scalar(self, event: yaml.ScalarEvent) -> str | float | bool | _Unfit | None:
         text = str(event.value)
         if any("\ud800" <= character <= "\udfff" for character in text):
             self._refuse(event, "half of a surrogate pair is not a character")
@@ -238,22 +258,19 @@ class _Reader:
             return text
         if text in _WORDS:
             return _WORDS[text]
-        return self._number(event, text)
+        return _number(text)
 
-    def _number(self, event: yaml.Event, text: str) -> str | float:
-        if _NOT_FINITE.fullmatch(text):
-            self._refuse(event, f"{text} is not a finite number")
-            return 0
-        if len(text) > MAXIMUM_NUMBER_LENGTH:
-            return text
-        if _INTEGER.fullmatch(text):
-            return int(text)
-        if _BASED_INTEGER.fullmatch(text):
-            return int(text[2:], 8 if text[1] == "o" else 16)
-        return self._finite(event, float(text)) if _FLOAT.fullmatch(text) else text
 
-    def _finite(self, event: yaml.Event, number: float) -> float:
-        if number in (float("inf"), float("-inf")):
-            self._refuse(event, "too large for a number")
-            return 0.0
-        return number
+def _number(text: str) -> str | float | _Unfit:
+    if _NOT_FINITE.fullmatch(text):
+        return _Unfit(f"{text} is not a finite number")
+    if len(text) > MAXIMUM_NUMBER_LENGTH:
+        return text
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _BASED_INTEGER.fullmatch(text):
+        return int(text[2:], 8 if text[1] == "o" else 16)
+    if not _FLOAT.fullmatch(text):
+        return text
+    number = float(text)
+    return number if math.isfinite(number) else _Unfit("too large for a number")

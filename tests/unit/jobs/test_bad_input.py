@@ -61,8 +61,20 @@ CASES = {
         "variants.topk.gradient_compression.k_ratio",
         ["1.5", "(0, 1]"],
     ),
-    "k_ratio NaN": (("0.01}", ".nan}"), 18, 69, "", ["not a finite number"]),
-    "k_ratio too large for a float": (("0.01}", "1e999}"), 18, 69, "", ["too large"]),
+    "k_ratio NaN": (
+        ("0.01}", ".nan}"),
+        18,
+        69,
+        "variants.topk.gradient_compression.k_ratio",
+        [".nan is not a finite number"],
+    ),
+    "k_ratio too large for a float": (
+        ("0.01}", "1e999}"),
+        18,
+        69,
+        "variants.topk.gradient_compression.k_ratio",
+        ["too large"],
+    ),
     "missing key": (("  name: char-gpt\n", ""), 3, 1, "metadata.name", ["required key name is missing"]),
     "two documents": (("repeats:", "---\nrepeats:"), 19, 1, "", ["second document", "one job per file"]),
     "a tab": (("  owner:", "\towner:"), 5, 1, "", ["tab", "indent with spaces"]),
@@ -540,3 +552,19 @@ def test_what_an_unchanged_program_is_told_stands_under_a_key_that_exists(spoil,
     batch, *_ = errors_of(spoil(("workload:\n", "workload:\n  runtime: none\n")))
     assert (batch.path, batch.suggestion) == ("workload.batch", "say it in workload.args")
     assert "workload.args.layers" in load(spoil()).positions
+
+
+def test_a_number_that_is_none_hides_no_other_error_and_invents_none(spoil, errors_of):
+    found = errors_of(
+        spoil(("0.01}", ".nan}"), ("layers: 2", "layers: -.inf"), ("absolute: 0.05", "absolute: 0"),
+              ("seeds: 5", "seeds: 0"))
+    )  # fmt: skip
+    assert [error.path for error in found] == [
+        "workload.args.layers",
+        "variants.topk.gradient_compression.k_ratio",
+        "repeats.seeds",
+        "gates.0.equivalent_within.absolute",
+    ]
+    assert (
+        "18 |     gradient_compression: {algorithm: topk_error_feedback, k_ratio: .nan}" in found[1].render()
+    )

@@ -51,6 +51,16 @@ def object_store() -> Iterator[StorageLocation]:
             store.down()
 
 
+def nothing_stored() -> bool:
+    """Whether no run can be there yet: no store is named, and the embedded one was never started."""
+    from seedance_ops.storage.connection import endpoint_of
+    from seedance_ops.storage.server import EmbeddedStore, home_from_environment
+
+    if endpoint_of(StorageLocation(uri=DEFAULT_URI)) or URI_VARIABLE in os.environ:
+        return False
+    return EmbeddedStore(home_from_environment()).read() is None
+
+
 def find_run(base: StorageLocation, name: str) -> FinishedRun:
     """The run; raises ``RunNotFound``."""
     from seedance_ops.storage.errors import ObjectMissing

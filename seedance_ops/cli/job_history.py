@@ -12,16 +12,21 @@ if TYPE_CHECKING:
 
 
 def histories_of(jobs: Iterable[str]) -> dict[str, list[HistoryRecord]]:
-    """Earlier runs by job; without a store to look in there are none, which is said and is no error."""
-    from seedance_ops.cli.finished_run import object_store
+    """Earlier runs by job: none where nothing was ever stored; where the store is away, that is said."""
+    from seedance_ops.cli.finished_run import nothing_stored, object_store
     from seedance_ops.planning.history import History
-    from seedance_ops.storage.errors import StorageError
+    from seedance_ops.storage.errors import BucketMissing, StorageError
     from seedance_ops.storage.server import EmbeddedStoreError
 
     names = tuple(dict.fromkeys(jobs))
+    none: dict[str, list[HistoryRecord]] = {name: [] for name in names}
     try:
+        if nothing_stored():
+            return none
         with object_store() as base:
             return {name: History(base, name).records() for name in names}
+    except BucketMissing:
+        return none  # the first run makes it
     except (StorageError, EmbeddedStoreError) as error:
-        typer.echo(f"warning: no history: {error}", err=True)
-        return {name: [] for name in names}
+        typer.echo(f"warning: estimated without earlier runs, which cannot be read: {error}", err=True)
+        return none

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -253,3 +254,13 @@ def test_validate_finds_a_misspelt_expectation_at_its_place(project):
     assert "try: expect_runs_to_be_complete" in result.output
     suite.write_text("expectations:\n  - {type: expect_runs_to_be_complete}\n", encoding="utf-8")
     assert "valid (data expectations)" in invoke("validate", suite).output
+
+
+def test_an_estimate_needs_no_store_where_nothing_has_run(project, monkeypatch):
+    for name in [name for name in os.environ if name.startswith(("AWS_", "SEEDANCE_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AIRFLOW_HOME", str(project / "fresh"))
+    result = invoke("estimate", "include/jobs/char_gpt.yaml")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    assert not (project / "fresh").exists(), "no store is started to find nothing"

@@ -215,6 +215,17 @@ def test_a_file_is_estimated_from_earlier_runs_with_the_same_settings(two_files,
     assert "estimated by its deadline" in printed.stdout
 
 
+def test_a_store_without_a_bucket_has_no_earlier_run_and_one_that_is_away_is_named(two_files, monkeypatch):
+    monkeypatch.setenv(URI_VARIABLE, "s3://not-yet-made/runs")
+    result = invoke("estimate", two_files[0])
+    assert (result.exit_code, result.stderr) == (0, "")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr("seedance_ops.planning.history._PATIENCE_S", 0.0)
+    result = invoke("estimate", two_files[0])
+    assert result.exit_code == 0
+    assert "warning: estimated without earlier runs, which cannot be read" in result.stderr
+
+
 def test_a_file_and_a_run_are_not_compared(project):
     result = invoke("diff", "include/jobs/char_gpt.yaml", "tiny")
     assert result.exit_code == 2

@@ -32,7 +32,7 @@ def test_an_infinite_gradient_reaches_every_rank_once_and_poisons_nothing(
     assert codes == [0, 0], (tmp_path / "log").read_text()
 
 
-@pytest.mark.parametrize("algorithm", ["dense", "bf16", "topk_error_feedback"])
+@pytest.mark.parametrize("algorithm", ["dense", "bf16", "fp16", "topk_error_feedback"])
 def test_the_bytes_on_the_wire_are_those_that_the_kernel_counts(tmp_path: Path, algorithm: str) -> None:
     """In a network namespace of its own, whose loopback device carries nothing else."""
     isolated = ["unshare", "--map-root-user", "--net"]

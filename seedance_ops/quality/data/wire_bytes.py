@@ -11,12 +11,13 @@ from seedance_ops.training.compression.config import (
     Bf16Config,
     CompressionConfig,
     DenseConfig,
+    Fp16Config,
     TopKErrorFeedbackConfig,
 )
 
 CHECK = "bytes_consistent"
 _FP32_BYTES = 4
-_BF16_BYTES = 2
+_HALF_BYTES = 2
 _ENTRY_BYTES = 8
 """Of top-k: an int32 index and an fp32 value (``training.compression.sparse``)."""
 _ROUNDING = 1e-3
@@ -74,8 +75,8 @@ def _bounds(
         return np.zeros_like(dense), np.zeros_like(dense)
     if isinstance(compression, DenseConfig):
         return _about(dense * gradient_bytes / _FP32_BYTES)
-    if isinstance(compression, Bf16Config):
-        return _about(dense * _BF16_BYTES / _FP32_BYTES)
+    if isinstance(compression, Bf16Config | Fp16Config):
+        return _about(dense * _HALF_BYTES / _FP32_BYTES)
     if isinstance(compression, TopKErrorFeedbackConfig):
         elements = dense * world_size / (2 * (world_size - 1) * _FP32_BYTES)
         entries = elements * compression.k_ratio

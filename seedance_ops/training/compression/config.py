@@ -29,6 +29,15 @@ class Bf16Config(StrictModel):
     """Process-group backend; ``None`` takes NCCL where there is a GPU, else gloo."""
 
 
+class Fp16Config(StrictModel):
+    """Gradients cast to float16 for the all-reduce: more precise than bf16, but infinite above 65,504."""
+
+    algorithm: Literal["fp16"]
+    """Gradients as float16."""
+    allreduce_backend: Backend | None = None
+    """Process-group backend; ``None`` takes NCCL where there is a GPU, else gloo."""
+
+
 class TopKErrorFeedbackConfig(StrictModel):
     """The largest ``k_ratio`` of each parameter's gradient, the rest carried to later steps."""
 
@@ -43,5 +52,5 @@ class TopKErrorFeedbackConfig(StrictModel):
 
 
 CompressionConfig = Annotated[
-    DenseConfig | Bf16Config | TopKErrorFeedbackConfig, Field(discriminator="algorithm")
+    DenseConfig | Bf16Config | Fp16Config | TopKErrorFeedbackConfig, Field(discriminator="algorithm")
 ]

@@ -9,7 +9,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from seedance_ops.training.compression.config import Bf16Config, DenseConfig, TopKErrorFeedbackConfig
+from seedance_ops.training.compression.config import (
+    Bf16Config,
+    DenseConfig,
+    Fp16Config,
+    TopKErrorFeedbackConfig,
+)
 from seedance_ops.training.config import StopCondition
 from seedance_ops.training.environment import JobEnvironment, RankEnvironment
 from seedance_ops.training.session import TrainingSession
@@ -30,6 +35,7 @@ def main() -> None:
     compression = {
         "dense": DenseConfig(),
         "bf16": Bf16Config(algorithm="bf16"),
+        "fp16": Fp16Config(algorithm="fp16"),
         "topk_error_feedback": TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.25),
     }[os.environ["ALGORITHM"]]
     environment = JobEnvironment(RankEnvironment.read(os.environ), None, compression, None, None, None)

@@ -21,11 +21,17 @@ from seedance_ops.quality.data.utilisation import utilisation_in_range
 from seedance_ops.quality.data.wire_bytes import bytes_consistent
 from seedance_ops.quality.statistics import MetricComparison, Statistics
 from seedance_ops.stats.comparison import compare
-from seedance_ops.training.compression.config import Bf16Config, DenseConfig, TopKErrorFeedbackConfig
+from seedance_ops.training.compression.config import (
+    Bf16Config,
+    DenseConfig,
+    Fp16Config,
+    TopKErrorFeedbackConfig,
+)
 from tests.unit.quality.conftest import PRICE, RANKS, SEEDS, STEPS
 
 HARDWARE = Path(__file__).resolve().parents[3] / "include/catalog/hardware.yaml"
 BF16 = Bf16Config(algorithm="bf16")
+FP16 = Fp16Config(algorithm="fp16")
 TOPK = TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.01)
 
 
@@ -179,6 +185,7 @@ def bytes_fact(steps, compression, world_size, gradient_bytes=4, tensors=100):
         # an all-gather of 1 % as (int32, fp32) pairs (n−1) · 0.01 N · 8.
         (DenseConfig(), 8, 7_000_000, 7_000_000),
         (BF16, 8, 3_500_000, 7_000_000),
+        (FP16, 8, 3_500_000, 7_000_000),
         (TOPK, 8, 560_000, 7_000_000),
         (DenseConfig(), 1, 0, 0),
         (BF16, 1, 0, 0),

@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 from torch._C._distributed_c10d import HashStore
 
 from seedance_ops.training.compression.base import GradientReduction, all_gather_bytes, ring_all_reduce_bytes
-from seedance_ops.training.compression.bf16 import Bf16
-from seedance_ops.training.compression.config import Bf16Config, DenseConfig, TopKErrorFeedbackConfig
+from seedance_ops.training.compression.config import (
+    Bf16Config,
+    DenseConfig,
+    Fp16Config,
+    TopKErrorFeedbackConfig,
+)
 from seedance_ops.training.compression.dense import Dense
 from seedance_ops.training.compression.factory import make_reduction
+from seedance_ops.training.compression.half_precision import HalfPrecision
 from seedance_ops.training.compression.sparse import (
     ENTRY_BYTES,
     entries_for,
@@ -175,14 +180,14 @@ def test_a_gradient_that_is_not_finite_goes_through_and_leaves_the_residual(pois
 @given(st.integers(1, 10**6), st.integers(1, 64), RATIOS)
 def test_the_declared_formulas(size: int, ranks: int, ratio: float) -> None:
     assert Dense().declared_bytes([size], ranks) == round(8 * size * (ranks - 1) / ranks)
-    assert Bf16().declared_bytes([size], ranks) == round(4 * size * (ranks - 1) / ranks)
+    assert HalfPrecision.bf16().declared_bytes([size], ranks) == round(4 * size * (ranks - 1) / ranks)
     topk = TopKErrorFeedback(k_ratio=ratio).declared_bytes([size], ranks)
     assert topk == 8 * entries_for(size, ratio) * (ranks - 1)
 
 
 def test_what_is_measured_is_what_is_declared() -> None:
     bucket = FakeBucket({"a": torch.randn(33), "b": torch.randn(7)})
-    for reduction in (Dense(), Bf16(), TopKErrorFeedback(k_ratio=0.1)):
+    for reduction in (Dense(), HalfPrecision.bf16(), HalfPrecision.fp16(), TopKErrorFeedback(k_ratio=0.1)):
         reduction.bind(bucket.names())
         assert reduction.reduce(bucket).bytes_sent == reduction.declared_bytes([33, 7], 1) == 0
     assert ring_all_reduce_bytes(160, 2) == 160
@@ -191,16 +196,23 @@ def test_what_is_measured_is_what_is_declared() -> None:
 
 def test_bf16_rounds_and_nothing_else() -> None:
     gradient = torch.tensor([1.0, 1.00390625, -3.0e38])
-    got = reduced(Bf16(), FakeBucket({"w": gradient.clone()}))
+    got = reduced(HalfPrecision.bf16(), FakeBucket({"w": gradient.clone()}))
     assert torch.equal(got, gradient.to(torch.bfloat16).float())
 
 
+def test_fp16_is_the_more_precise_and_shows_an_overflow() -> None:
+    gradient = torch.tensor([1.0009765625, 65504.0, 1e5, -1e5])  # 1 + 2^-10 has too many digits for bf16
+    got = reduced(HalfPrecision.fp16(), FakeBucket({"w": gradient.clone()}))
+    assert got.tolist() == [1.0009765625, 65504.0, float("inf"), float("-inf")]
+
+
 def test_every_configuration_has_its_reduction() -> None:
-    configs = [DenseConfig(), Bf16Config(algorithm="bf16")]
+    configs = [DenseConfig(), Bf16Config(algorithm="bf16"), Fp16Config(algorithm="fp16")]
     topk = TopKErrorFeedbackConfig(algorithm="topk_error_feedback")
     assert [make_reduction(config).name for config in (*configs, topk)] == [
         "dense",
         "bf16",
+        "fp16",
         "topk_error_feedback",
     ]
 

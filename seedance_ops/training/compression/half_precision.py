@@ -1,4 +1,4 @@
-"""Gradients cast to bfloat16 for the all-reduce: half of fp32's bytes, fp32's range."""
+"""Gradients cast to a 16-bit type for the all-reduce: half of fp32's bytes."""
 
 from __future__ import annotations
 
@@ -9,29 +9,45 @@ import torch.distributed as dist
 
 from seedance_ops.training.compression.base import Bucket, Reduction, ring_all_reduce_bytes
 
-_BF16_BYTES = 2
+_BYTES = 2
 
 
-class Bf16:
-    """Cast, all-reduce, cast back."""
+class HalfPrecision:
+    """Cast, all-reduce, cast back.
 
-    name = "bf16"
+    bfloat16 has fp32's range and 8 bits of precision; float16 has 11, but an element above 65,504 becomes
+    infinite, which every rank sees and a loss scaler answers by skipping the step.
+    """
+
+    def __init__(self, name: str, dtype: torch.dtype) -> None:
+        self.name = name
+        self._dtype = dtype
+
+    @classmethod
+    def bf16(cls) -> HalfPrecision:
+        """In bfloat16."""
+        return cls("bf16", torch.bfloat16)
+
+    @classmethod
+    def fp16(cls) -> HalfPrecision:
+        """In float16."""
+        return cls("fp16", torch.float16)
 
     def bind(self, parameter_names: Mapping[int, str]) -> None:
         """Nothing is kept by parameter."""
 
     def reduce(self, bucket: Bucket) -> Reduction:
-        """Average the bucket in bfloat16; divided first, so that the sum stays in range."""
+        """Average the bucket; divided before the cast, so that the sum stays in range where the mean does."""
         world_size = dist.get_world_size()
         gradient = bucket.buffer()
-        payload = gradient.to(torch.bfloat16).div_(world_size)
+        payload = gradient.div(world_size).to(self._dtype)
         future = dist.all_reduce(payload, async_op=True).get_future()
         sent = ring_all_reduce_bytes(payload.nbytes, world_size)
         return Reduction(future.then(lambda done: gradient.copy_(done.value()[0])), sent)
 
     def declared_bytes(self, sizes: Sequence[int], world_size: int) -> int:
         """``2 (n-1)/n`` of two bytes an element."""
-        return ring_all_reduce_bytes(sum(sizes) * _BF16_BYTES, world_size)
+        return ring_all_reduce_bytes(sum(sizes) * _BYTES, world_size)
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Stateless."""

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import typer
+
+from seedance_ops.cli.run_state import Needs, airflow_state, state_of
 from seedance_ops.jobs.manifest import RESERVED, RunManifest
 from seedance_ops.jobs.names import NAME_PATTERN, NAME_RULE
 from seedance_ops.jobs.run_store import RunStore
@@ -61,8 +64,11 @@ def nothing_stored() -> bool:
     return EmbeddedStore(home_from_environment()).read() is None
 
 
-def find_run(base: StorageLocation, name: str) -> FinishedRun:
-    """The run; raises ``RunNotFound``."""
+def find_run(base: StorageLocation, name: str, needs: Needs | None = None) -> FinishedRun:
+    """The run, or of a job the newest that has what is needed; newer ones without it are named.
+
+    Raises ``RunNotFound``, which says of a run without it how far it has come.
+    """
     from seedance_ops.storage.errors import ObjectMissing
 
     job, _, run_id = name.partition("/")
@@ -71,14 +77,28 @@ def find_run(base: StorageLocation, name: str) -> FinishedRun:
     if run_id:
         store = RunStore(base, job, run_id)
         try:
-            return FinishedRun(store, store.manifest())
+            found = FinishedRun(store, store.manifest())
         except ObjectMissing:
             raise RunNotFound(f"no run {run_id} of job {job} in {base.uri}{_known(base, job)}") from None
-    runs = list(_runs(base, job))
+        if needs is not None and not needs.met_by(store):
+            raise RunNotFound(_unfinished(found, needs))
+        return found
+    runs = sorted(_runs(base, job), key=lambda run: run.manifest.planned_at_s, reverse=True)
     if not runs:
         raise RunNotFound(f"job {job} has no run in {base.uri}")
-    store = max(runs, key=lambda run: run.manifest.planned_at_s).store
-    return FinishedRun(store, store.manifest())
+    chosen = next((run for run in runs if needs is None or needs.met_by(run.store)), None)
+    if chosen is None:
+        assert needs is not None
+        raise RunNotFound(_unfinished(runs[0], needs))
+    if needs is not None and chosen is not runs[0]:
+        typer.echo(f"note: {_unfinished(runs[0], needs)}. This is {chosen.manifest.run_id}", err=True)
+    return FinishedRun(chosen.store, chosen.store.manifest())
+
+
+def _unfinished(run: FinishedRun, needs: Needs) -> str:
+    planned = run.store.planned()
+    airflow = airflow_state(planned.job.metadata.name, planned.run_id)
+    return state_of(run.store, planned, needs, airflow=airflow)
 
 
 def _runs(base: StorageLocation, job: str) -> Iterator[FinishedRun]:

@@ -39,6 +39,7 @@ def judge(
     from seedance_ops.cli.finished_run import RunNotFound, find_run, object_store
     from seedance_ops.cli.job_file import load_job_or_exit
     from seedance_ops.cli.result import print_verdicts
+    from seedance_ops.cli.run_state import TABLES
     from seedance_ops.cost.catalogue import CatalogueError, PriceMissing
     from seedance_ops.reporting.html import render_html
     from seedance_ops.reporting.judge_again import DifferentRuns, judge_again
@@ -49,7 +50,7 @@ def judge(
     changed: TrainingJob | None = load_job_or_exit(job)[0] if job else None
     try:
         with object_store() as base:
-            found = find_run(base, run)
+            found = find_run(base, run, TABLES)
             prices = _prices_today(found.manifest.source) if reprice else None
             report = judge_again(found.store, found.manifest, job=changed, catalogue=prices)
     except (

@@ -31,6 +31,7 @@ def ledger(
     Exit code 2: there is no such run, it has not been priced, or the file's suffix is not known.
     """
     from seedance_ops.cli.finished_run import RunNotFound, find_run, object_store
+    from seedance_ops.cli.run_state import BILL
     from seedance_ops.cost.errors import CostError
     from seedance_ops.cost.focus import Billing, focus_of, write_focus
     from seedance_ops.cost.not_priced import not_priced
@@ -40,8 +41,8 @@ def ledger(
 
     try:
         with object_store() as base:
-            found = find_run(base, run)
-            frame, writes = _rows_of(found), found.store.frame("checkpoint_writes")
+            found = find_run(base, run, BILL)
+            frame, writes = _rows_of(found), _writes_of(found)
             usage = stored_usage(found.store)
         if focus is not None:
             job = found.manifest.job.metadata
@@ -57,6 +58,16 @@ def ledger(
         typer.echo(f"not priced: {gone.component}{tier}: {gone.reason}")
     if focus is not None:
         typer.echo(f"FOCUS 1.2: {focus} ({len(frame)} rows)")
+
+
+def _writes_of(found: FinishedRun) -> pd.DataFrame | None:
+    """What was saved; none of a run that ended with its screening."""
+    from seedance_ops.storage.errors import ObjectMissing
+
+    try:
+        return found.store.frame("checkpoint_writes")
+    except ObjectMissing:
+        return None
 
 
 def _rows_of(found: FinishedRun) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from seedance_ops.cli.finished_audit import FinishedAudit
     from seedance_ops.cli.finished_run import FinishedRun
     from seedance_ops.reporting.audit_report import AuditReport
     from seedance_ops.reporting.report_model import Report
@@ -84,23 +85,40 @@ def _form_of(output: Path | None) -> Format:
 def reports_of(*names: str, rebuild: bool = False) -> list[tuple[FinishedRun, Report]]:
     """Several runs with their reports; ends the command with 2 where one has none."""
     from seedance_ops.cli.finished_run import find_run
+    from seedance_ops.cli.run_state import REPORT
 
     with _store("TrainingJob") as base:
-        runs = [find_run(base, name) for name in names]
+        runs = [find_run(base, name, REPORT) for name in names]
         return [(found, _report_of(found, rebuild=rebuild)) for found in runs]
 
 
 def _finished(run: str, form: Format, *, rebuild: bool) -> tuple[str, bool]:
     """The report of a run, of whichever kind, and whether it was accepted."""
-    from seedance_ops.cli.finished_audit import audit_report_of, find_audit
+    from seedance_ops.cli.finished_audit import find_audit
     from seedance_ops.cli.finished_run import find_run
+    from seedance_ops.cli.run_state import REPORT, TABLES
 
     with _store("TrainingJob or Audit") as base:
         if (found := find_audit(base, run)) is not None:
-            audited = audit_report_of(found, rebuild=rebuild)
+            audited = _audit_report(found, rebuild=rebuild)
             return _rendered_audit(audited, form), audited.verdict is not None and audited.verdict.accepted
-        report = _report_of(find_run(base, run), rebuild=rebuild)
+        report = _report_of(find_run(base, run, TABLES if rebuild else REPORT), rebuild=rebuild)
         return _rendered(report, form), report.accepted
+
+
+def _audit_report(found: FinishedAudit, *, rebuild: bool) -> AuditReport:
+    from seedance_ops.cli.finished_audit import audit_report_of
+    from seedance_ops.cli.finished_run import RunNotFound
+    from seedance_ops.storage.errors import ObjectMissing
+
+    try:
+        return audit_report_of(found, rebuild=rebuild)
+    except ObjectMissing:
+        audit = found.manifest
+        raise RunNotFound(
+            f"run {audit.run_id} of audit {audit.job.metadata.name} does not have its figures yet: either it "
+            "is still running, then wait for its end; or it was ended before, then run it again"
+        ) from None
 
 
 @contextmanager

@@ -114,6 +114,48 @@ def test_a_run_that_is_not_accepted_exits_with_1_and_an_unknown_one_with_2(store
     assert invoke("report").exit_code == 2
 
 
+@pytest.fixture
+def unfinished(stored, monkeypatch):
+    """A newer run that was planned, and of whose fifteen trainings one has ended."""
+    monkeypatch.setenv("AIRFLOW_HOME", "/nonexistent")
+    manifest = manifest_of(JOB, "run-late").model_copy(update={"planned_at_s": 1e11})
+    run = RunStore(stored.base, "tiny", "run-late")
+    run.write("manifest.json", manifest)
+    run.objects.put("topk/seed-0/take-1/launches/submission-001.json", b"{}")
+    yield run
+    run.objects.delete(*run.objects.list())
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [("report", "a report"), ("judge", "its tables"), ("ledger", "a bill"), ("promote", "a report")],
+)
+def test_a_run_that_has_not_ended_is_told_its_state_and_what_to_do(unfinished, command, what):
+    result = invoke(command, "tiny/run-late")
+    assert result.exit_code == 2, result.output
+    assert f"error: run run-late of job tiny does not have {what}: 1 of 15 trainings have ended" in (
+        result.stderr
+    )
+    assert "still running, then wait for its end; or it was cancelled before its end" in result.stderr
+    assert "run it again with `seedance run include/jobs/tiny.yaml`" in result.stderr
+
+
+def test_a_job_means_its_newest_run_that_has_what_is_asked_for(unfinished):
+    result = invoke("report", "tiny", "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["run_id"] == "run-1"
+    assert "note: run run-late of job tiny does not have a report" in result.stderr
+    assert result.stderr.rstrip().endswith("This is run-1")
+
+
+@pytest.mark.parametrize(
+    ("says", "words"), [("running", "yet: it is still running"), ("failed", "Airflow says failed")]
+)
+def test_where_airflow_runs_it_is_asked(unfinished, monkeypatch, says, words):
+    monkeypatch.setattr("seedance_ops.cli.finished_run.airflow_state", lambda job, run_id: says)
+    assert words in invoke("diff", "tiny/run-late", "tiny/run-1").stderr
+
+
 def test_a_report_of_another_version_is_built_anew(stored):
     run = RunStore(stored.base, "tiny", "run-1")
     text = run.text("report.json")

@@ -24,6 +24,7 @@ COMMANDS = {
     "up": "seedance_ops.cli.up",
     "storage": "seedance_ops.cli.storage",
     "prices": "seedance_ops.cli.prices",
+    "netlab": "seedance_ops.cli.netlab",
 }
 """Command → its module. Each module has ``app``, a ``typer.Typer`` with one command or several."""
 

@@ -1,0 +1,1 @@
+"""The network laboratory: ranks in network namespaces of their own, joined by links of a chosen speed."""

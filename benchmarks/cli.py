@@ -9,15 +9,13 @@ Airflow must at least wait for. Whole processes, interleaved; medians and quarti
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from contract import write_results
 from rich.console import Console
 from rich.table import Table
 
@@ -43,10 +41,7 @@ def main() -> int:
     results = [result(name, took[name], took["airflow version"]) for name in OURS]
     show(took)
     if chosen.json:
-        environment = {"python": platform.python_version(), "cpu_count": os.cpu_count()}
-        chosen.json.write_text(
-            json.dumps({"benchmark": "cli", "environment": environment, "results": results}, indent=2)
-        )
+        write_results(chosen.json, "cli", results)
     return 0
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from contract import write_results
 from rich.console import Console
 from rich.table import Table
 
@@ -53,14 +53,7 @@ def main() -> int:
         results = measure(rounds=1 if chosen.quick else 5, seconds=0.2 if chosen.quick else 0.5)
         show(results)
     if chosen.json:
-        environment = {
-            "python": platform.python_version(),
-            "kernel": platform.release(),
-            "cpu_count": os.cpu_count(),
-        }
-        chosen.json.write_text(
-            json.dumps({"benchmark": "network", "environment": environment, "results": results}, indent=2)
-        )
+        write_results(chosen.json, "network", results)
     return 0
 
 

@@ -10,9 +10,6 @@ no checks, tables, statistics, gates or report after them.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -20,6 +17,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
+from contract import write_results
 from rich.console import Console
 from rich.table import Table
 
@@ -146,14 +144,7 @@ def write(file: Path, ours: float, peer: float | None, launches: int) -> None:
         "spread": None,  # one run: the launches within it share its start and end
         "n": launches,
     }
-    environment = {
-        "python": platform.python_version(),
-        "cpu_count": os.cpu_count(),
-        "machine": platform.machine(),
-    }
-    file.write_text(
-        json.dumps({"benchmark": "pipeline", "environment": environment, "results": [result]}, indent=2)
-    )
+    write_results(file, "pipeline", [result])
 
 
 if __name__ == "__main__":

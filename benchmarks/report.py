@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import pickle
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from contract import write_results
 
 if __name__ == "__main__":
     # benchmarks/statistics.py would hide the standard library's from every import below.
@@ -53,14 +53,12 @@ def main() -> int:
     results = [result(name, [row[name] for row in found]) for name in BARS]
     show(results, found[0], steps)
     if chosen.json:
-        environment = {
-            "python": platform.python_version(),
-            "cpu_count": os.cpu_count(),
-            "size": f"{VARIANTS} variants × {SEEDS} seeds × {steps} steps",
-            "page_bytes": found[0]["page_bytes"],
-        }
-        chosen.json.write_text(
-            json.dumps({"benchmark": "report", "environment": environment, "results": results}, indent=2)
+        write_results(
+            chosen.json,
+            "report",
+            results,
+            size=f"{VARIANTS} variants × {SEEDS} seeds × {steps} steps",
+            page_bytes=found[0]["page_bytes"],
         )
     return 0
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from contract import write_results
 from rich.console import Console
 from rich.table import Table
 
@@ -71,14 +69,7 @@ def main(description: str | None) -> int:
         results += part
     console.print(f"{time.perf_counter() - began:.0f} s")
     if chosen.json:
-        environment = {
-            "python": platform.python_version(),
-            "cpu_count": os.cpu_count(),
-            "machine": platform.machine(),
-        }
-        chosen.json.write_text(
-            json.dumps({"benchmark": "statistics", "environment": environment, "results": results}, indent=2)
-        )
+        write_results(chosen.json, "statistics", results)
     return 0
 
 

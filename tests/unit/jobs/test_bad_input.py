@@ -504,7 +504,8 @@ def test_a_folder_or_nothing_is_refused(project):
     ["[python, /opt/program.py]", "[bash, -c, python none.py]", "[python, -m, pytest]", "[python, --a=b.py]"],
 )
 def test_a_word_that_is_no_file_of_the_project_is_not_looked_up(command, spoil, load):
-    load(spoil(("entrypoint: examples/char_gpt.py", f"command: {command}")))
+    loaded = load(spoil(("entrypoint: examples/char_gpt.py", f"command: {command}")))
+    assert list(loaded.job.workload.command) == command[1:-1].split(", ")
 
 
 def test_an_entrypoint_may_not_leave_the_project_through_a_link(project, spoil, errors_of, tmp_path_factory):

@@ -26,7 +26,11 @@ def refusal(tmp_path, status, which=found):
 
 def test_root_with_the_programs_may(tmp_path):
     (tmp_path / "status").write_text(ROOT)
-    require_lab(which=found, status=tmp_path / "status")
+    looked_for = []
+    require_lab(
+        which=lambda program: looked_for.append(program) or found(program), status=tmp_path / "status"
+    )
+    assert {"ip", "tc"} <= set(looked_for)
 
 
 def test_an_ordinary_user_is_told_which_rights_are_missing(tmp_path):

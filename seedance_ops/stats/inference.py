@@ -1,4 +1,4 @@
-"""A mean, or a difference of means, with its error: by Student's t, a level also by the bootstrap-t."""
+"""A mean, or a difference of means, with its error: by Student's t, and what a level of skewed runs adds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from seedance_ops.stats.bootstrap_t import Roots, is_skewed, roots_of_one, roots_of_two
+from seedance_ops.stats.lognormal_mean import LognormalMean, lognormal_mean
 from seedance_ops.stats.outcomes import Interval, NotJudgeable
 from seedance_ops.stats.samples import NO_SPREAD, Values, is_constant, rounding_of
 
@@ -16,16 +17,18 @@ IDENTICAL = "identical in every run: nothing varies, so a test has nothing to go
 
 @dataclass(frozen=True)
 class Inference:
-    """A mean or mean difference, its standard error and, for the level of skewed runs, resampled t values.
+    """A mean or mean difference, its standard error and, for the level of skewed runs, what else bounds it.
 
     With ``roots``, an interval is the hull of Student's and the bootstrap-t's, and a p value the larger of
-    the two: so the choice, which looks at the data, can widen an interval but never narrow it.
+    the two; ``lognormal`` does the same to the upper end. So the choice, which looks at the data, can widen
+    an interval but never narrow it.
     """
 
     difference: float
     standard_error: float
     degrees_of_freedom: float
     roots: Roots | None = None
+    lognormal: LognormalMean | None = None
 
     def interval(self, confidence: float) -> Interval:
         """The two-sided confidence interval."""
@@ -36,6 +39,8 @@ class Inference:
             if np.isfinite([lowest, highest]).all():
                 low = min(low, self.difference - highest * self.standard_error)
                 high = max(high, self.difference - lowest * self.standard_error)
+        if self.lognormal is not None:
+            high = max(high, self.lognormal.upper(confidence))
         return Interval(estimate=self.difference, low=low, high=high)
 
     def p_above(self, bound: float) -> float:
@@ -48,7 +53,9 @@ class Inference:
         """One-sided p of "the true difference is at least ``bound``": small where it is below."""
         t_value = (self.difference - bound) / self.standard_error
         p_value = float(special.stdtr(self.degrees_of_freedom, t_value))
-        return p_value if self.roots is None else max(p_value, self.roots.p_at_most(t_value))
+        if self.roots is not None:
+            p_value = max(p_value, self.roots.p_at_most(t_value))
+        return p_value if self.lognormal is None else max(p_value, self.lognormal.p_below(bound))
 
     def p_other_than(self, value: float) -> float:
         """Two-sided p of "the true difference is ``value``"."""
@@ -56,12 +63,13 @@ class Inference:
 
 
 def infer_mean(values: Values) -> Inference | NotJudgeable:
-    """The mean of one sample, with ``roots`` where it is skewed."""
+    """The mean of one sample, with ``roots`` where it is skewed and ``lognormal`` where it spreads widely."""
     if is_constant(values):
         return NotJudgeable(reason=NO_SPREAD)
     n = len(values)
     roots = roots_of_one(np.sort(values)) if is_skewed(values) else None
-    return Inference(float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)), n - 1.0, roots)
+    error = float(values.std(ddof=1) / np.sqrt(n))
+    return Inference(float(values.mean()), error, n - 1.0, roots, lognormal_mean(values))
 
 
 def infer_difference(

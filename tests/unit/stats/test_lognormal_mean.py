@@ -32,7 +32,8 @@ def test_the_upper_end_holds_the_mean_of_lognormal_runs_as_often_as_it_says(n: i
 def test_the_bound_has_the_unit_of_the_runs(logs: list[float], scale: float) -> None:
     values = np.exp(np.array(logs))
     plain, scaled = lognormal_mean(values), lognormal_mean(values * scale)
-    assert plain is not None and scaled is not None
+    assert plain is not None
+    assert scaled is not None
     assert scaled.upper(0.95) == pytest.approx(scale * plain.upper(0.95), rel=1e-9)
 
 
@@ -42,7 +43,8 @@ def test_p_and_the_interval_say_the_same(logs: list[float], bound: float) -> Non
     values = pd.Series(np.exp(np.array(logs)))
     interval = level(values, nature="measured")
     p_value = level_p_value(values, side="at_most", bound=bound)
-    assert isinstance(interval, Interval) and isinstance(p_value, float)
+    assert isinstance(interval, Interval)
+    assert isinstance(p_value, float)
     assert (p_value <= 0.025) == (interval.high <= bound)
 
 

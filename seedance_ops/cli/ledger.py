@@ -26,7 +26,7 @@ def ledger(
     account: Annotated[str, typer.Option(help="The billed account, for FOCUS.")] = "unknown",
     provider: Annotated[str, typer.Option(help="Who is paid, for FOCUS.")] = "unknown",
 ) -> None:
-    """Print what RUN cost by variant, stage and component.
+    """Print what RUN cost by phase, variant, stage and component; the sum is the study's cost.
 
     Exit code 2: there is no such run, it has not been priced, or the file's suffix is not known.
     """
@@ -42,8 +42,8 @@ def ledger(
     try:
         with object_store() as base:
             found = find_run(base, run, BILL)
-            frame, writes = _rows_of(found), _writes_of(found)
-            usage = stored_usage(found.store)
+            frame, writes = _rows_of(found), _stored(found, "checkpoint_writes")
+            usage, in_no_row_usd = stored_usage(found.store), _cleared_screening_usd(found, frame)
         if focus is not None:
             job = found.manifest.job.metadata
             billing = Billing(account_id=account, provider=provider)
@@ -52,7 +52,7 @@ def ledger(
     except (RunNotFound, CostError, StorageError, EmbeddedStoreError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
-    _print(frame)
+    _print(frame, in_no_row_usd)
     for gone in not_priced(frame, writes, usage):
         tier = f" ({gone.tier})" if gone.tier != "-" else ""
         typer.echo(f"not priced: {gone.component}{tier}: {gone.reason}")
@@ -60,56 +60,80 @@ def ledger(
         typer.echo(f"FOCUS 1.2: {focus} ({len(frame)} rows)")
 
 
-def _writes_of(found: FinishedRun) -> pd.DataFrame | None:
-    """What was saved; none of a run that ended with its screening."""
+def _stored(found: FinishedRun, table: str) -> pd.DataFrame | None:
+    """A table of the run; none where it ended before the stage that writes it."""
     from seedance_ops.storage.errors import ObjectMissing
 
     try:
-        return found.store.frame("checkpoint_writes")
+        return found.store.frame(table)
     except ObjectMissing:
         return None
 
 
 def _rows_of(found: FinishedRun) -> pd.DataFrame:
-    """What this run was billed for: its screening too, and not what an earlier run has paid for."""
-    import pandas as pd
+    """What this run was billed for: both phases, and not what an earlier run has paid for."""
+    from seedance_ops.cost.study_ledger import study_ledger
 
-    from seedance_ops.storage.errors import ObjectMissing
-
-    screened = [found.store.frame("screening_ledger")] if found.store.screening() else []
-    try:
-        frame = found.store.frame("ledger")
-    except ObjectMissing:
-        if not screened:
-            raise
-        return screened[0]  # the run ended with its screening
-    paid_here = frame[~frame["variant"].isin(list(found.manifest.reused))]
-    return pd.concat([*screened, paid_here], ignore_index=True)
+    manifest = found.manifest
+    return study_ledger(
+        found.store.frame("screening_ledger") if found.store.screening() else None,
+        _stored(found, "ledger"),
+        has_phases=manifest.job.phases is not None,
+        reused=manifest.reused,
+        earlier_launches=_stored(found, "earlier_launches"),
+        prices=manifest.prices,
+    )
 
 
-def _print(frame: pd.DataFrame) -> None:
+def _cleared_screening_usd(found: FinishedRun, frame: pd.DataFrame) -> float:
+    """What screening runs cost whose task somebody cleared: the screening kept the sum and no rows."""
+    screening = found.store.screening()
+    if screening is None:
+        return 0.0
+    difference = screening.usd - float(frame.loc[frame["phase"] == "screen", "cost_usd"].sum())
+    return difference if difference > 1e-9 * screening.usd else 0.0
+
+
+def _print(frame: pd.DataFrame, in_no_row_usd: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from seedance_ops.quality.wording import number
 
+    keys = ["phase", "variant"]
     rows = (
-        frame.groupby(["variant", "stage", "component", "unit", "source"], sort=True)
+        frame.groupby([*keys, "stage", "component", "tier", "unit", "source"], sort=False)
         .agg(quantity=("quantity", "sum"), cost_usd=("cost_usd", "sum"))
         .reset_index()
     )
-    table = Table("variant", "stage", "component", "quantity", "unit", "USD", "source")
-    for variant, of_variant in rows.groupby("variant", sort=False):
-        for row in of_variant.to_dict("records"):
+    shown = keys if (rows["phase"] != "").any() else ["variant"]
+    table = Table()
+    for name in (*shown, "stage", "component", "quantity", "unit", "USD", "source"):
+        table.add_column(name, overflow="fold")  # of a cut word nobody can look up the rest
+    for _, block in rows.groupby(keys, sort=False):
+        for row in block.sort_values(["stage", "component", "tier"]).to_dict("records"):
+            tier = "" if row["tier"] == "-" else f" ({row['tier']})"
             table.add_row(
-                *(str(row[name]) for name in ("variant", "stage", "component")),
+                *(str(row[name]) for name in (*shown, "stage")),
+                f"{row['component']}{tier}",
                 number(row["quantity"]),
                 str(row["unit"]),
                 number(row["cost_usd"]),
                 str(row["source"]),
             )
-        table.add_row(
-            str(variant), "", "total", "", "", number(of_variant["cost_usd"].sum()), "", style="bold"
-        )
+        names = (str(block[name].iloc[0]) for name in shown)
+        table.add_row(*names, "", "total", "", "", number(block["cost_usd"].sum()), "", style="bold")
         table.add_section()
     Console().print(table)
+    typer.echo(_sum_line(rows, in_no_row_usd))
+
+
+def _sum_line(rows: pd.DataFrame, in_no_row_usd: float) -> str:
+    from seedance_ops.quality.wording import number
+
+    by_phase = rows.groupby("phase", sort=False)["cost_usd"].sum()
+    parts = [f"{phase} {number(usd)}" for phase, usd in by_phase.items() if phase]
+    if in_no_row_usd:
+        parts.append(f"cleared screening runs, in no row, {number(in_no_row_usd)}")
+    total = number(float(by_phase.sum()) + in_no_row_usd)
+    return f"study: {total} USD" + (f" ({', '.join(parts)})" if parts else "")

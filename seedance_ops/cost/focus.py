@@ -119,6 +119,7 @@ def focus_of(
         "Tags": json.dumps(dict(labels or {}), sort_keys=True, ensure_ascii=False),
         "x_job": job,
         "x_run_id": run_id,
+        "x_phase": ledger["phase"].where(ledger["phase"] != ""),
         **{f"x_{name}": ledger[name] for name in ("variant", "seed", "stage", "component", "tier", "source")},
         **{f"x_{name}": ledger[name] for name in ("price_key", "price_date", "price_basis")},
     }
@@ -168,12 +169,17 @@ def read_focus(path: Path) -> pd.DataFrame:
 
 
 def ledger_from(focus: pd.DataFrame) -> pd.DataFrame:
-    """The ledger of a FOCUS table that ``focus_of`` made; costs as they were rounded."""
+    """The ledger of a FOCUS table that ``focus_of`` made; costs as they were rounded.
+
+    A table without ``x_phase``, as older versions wrote it, is one of a job without phases.
+    """
+    focus = focus if "x_phase" in focus else focus.assign(x_phase=None)
     if missing := [name for name in COLUMNS if name.startswith("x_") and name not in focus]:
         raise CostError(f"not an export of this project: it lacks {', '.join(missing)}")
     same = {name: focus[f"x_{name}"] for name in LEDGER if f"x_{name}" in focus}
     columns: dict[str, object] = {
         **same,
+        "phase": focus["x_phase"].fillna(""),
         "quantity": focus["PricingQuantity"],
         "unit": focus["PricingUnit"].map(_BACK),
         "unit_price_usd": focus["ListUnitPrice"],

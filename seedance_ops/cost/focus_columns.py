@@ -45,6 +45,7 @@ CONDITIONAL = (
 CUSTOM = (
     "x_variant",
     "x_seed",
+    "x_phase",
     "x_stage",
     "x_component",
     "x_tier",

@@ -232,7 +232,7 @@ def _placed(row: Row, run: Run) -> Row:
     assert isinstance(quantity, float)
     assert isinstance(price, float)
     return (
-        {"tier": "-", "price_key": "-", "price_date": "-", "price_basis": "-"}
+        {"phase": "", "tier": "-", "price_key": "-", "price_date": "-", "price_basis": "-"}
         | row
         | {
             "variant": run["variant"],

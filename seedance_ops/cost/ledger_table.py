@@ -7,6 +7,7 @@ import pandas as pd
 LEDGER = {
     "variant": "str",
     "seed": "int64",
+    "phase": "str",
     "stage": "str",
     "component": "str",
     "tier": "str",
@@ -23,6 +24,7 @@ LEDGER = {
 }
 """Columns and types: one row per variant, seed, stage, component and tier, over all submissions of a take.
 
+- ``phase``: ``screen`` or ``confirm``; empty in a job without phases, and until ``study_ledger`` joins both.
 - ``stage``: ``train``, ``checkpoint`` (training stood still for one), ``overhead`` (start-up, evaluation,
   waiting between), ``queue``, or ``run`` where the parts are not known.
 - ``component``: one of ``COMPONENTS``; ``tier``: storage tier or class of request, else ``-``.

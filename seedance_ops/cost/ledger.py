@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from seedance_ops.cost.accelerator_time import PATH_COLUMNS, TimePart, time_parts
 from seedance_ops.cost.catalogue import Price, PriceMissing
 from seedance_ops.cost.errors import BadQuantity, LedgerDoesNotAddUp
 from seedance_ops.cost.ledger_table import BILLED_BY_THE_HOUR, BYTES_PER_GB, UNITS, ledger_frame, no_usage
@@ -18,6 +19,7 @@ from seedance_ops.cost.usage import known_usage
 
 DAYS_PER_MONTH = 365.25 / 12.0
 _S_PER_H = 3600.0
+_KNOWN_OF_TRAINING = ("train_elapsed_s", "checkpoint_stall_s", *PATH_COLUMNS)
 Row = dict[str, object]
 Run = dict[Hashable, Any]
 
@@ -33,15 +35,16 @@ def ledger_of(
 ) -> pd.DataFrame:
     """Rows of ``LEDGER`` for every run that was launched, whether or not it ended well.
 
-    Billed accelerator time (all submissions of the take) is split into three rows that sum to it:
-    ``accelerator_time`` in stage ``train``, ``accelerator_time`` in stage ``checkpoint`` (training stood
-    still for one), and ``idle`` in stage ``overhead``: start-up, evaluation, repeated steps, waiting
-    between. Where the training time of a run is unknown it is one row of stage ``run``. Time in the queue
-    is shown at price 0, since nobody is billed for it. Anything else that has no price is in no row:
-    see ``not_priced``.
+    Billed accelerator time (all submissions of the take) is split into rows that sum to it, by
+    ``time_parts``: ``accelerator_time`` in stage ``train``, of tier ``compute`` and ``network`` where the
+    steps' critical path is known; in stage ``checkpoint`` (training stood still for one); ``idle`` in stage
+    ``train``; and ``idle`` in stage ``overhead``: start-up, evaluation, repeated steps, waiting between.
+    Where the training time of a run is unknown it is one row of stage ``run``. Time in the queue is shown at
+    price 0, since nobody is billed for it. Anything else that has no price is in no row: see ``not_priced``.
 
     Args:
-        runs: ``variant``, ``seed``, ``train_elapsed_s``, and ``checkpoint_stall_s`` where measured.
+        runs: ``variant``, ``seed``, ``train_elapsed_s``; ``checkpoint_stall_s`` and ``PATH_COLUMNS`` where
+            measured.
         launches: As ``price_runs`` takes them; ``started_at_s`` and ``ended_at_s`` are used where present.
         checkpoint_writes: ``variant``, ``seed``, ``tier``, ``bytes``; none where nothing was written.
         prices: The accelerator's price for each variant.
@@ -110,9 +113,9 @@ def _described(runs: pd.DataFrame, launches: pd.DataFrame) -> list[Run]:
     hours = launches.assign(node_hours=nodes, queue_hours=waiting)
     hours = hours.groupby(KEYS, sort=True)[["node_hours", "queue_hours"]].sum()
     table = billed(launches).merge(hours.join(_times(launches)), on=KEYS, validate="one_to_one")
-    known = [name for name in ("train_elapsed_s", "checkpoint_stall_s") if name in runs]
+    known = [name for name in _KNOWN_OF_TRAINING if name in runs]
     table = table.merge(runs[[*KEYS, *known]], on=KEYS, how="left", validate="one_to_one")
-    for column in {"train_elapsed_s", "checkpoint_stall_s"} - set(known):
+    for column in set(_KNOWN_OF_TRAINING) - set(known):
         table[column] = np.nan
     return table.to_dict("records")
 
@@ -130,27 +133,21 @@ def _times(launches: pd.DataFrame) -> pd.DataFrame:
 
 
 def _accelerator_rows(run: Run, price: Price) -> Iterator[Row]:
-    billed_h = float(run["accelerator_hours"])
-    accelerators = float(run["accelerators"])
-    training_h = float(run["train_elapsed_s"]) * accelerators / _S_PER_H
-    if not np.isfinite(training_h):
-        yield _accelerator_row("run", "accelerator_time", billed_h, price)
-        return
-    # A clock of the session can run a little ahead of the launcher's: no row may be negative.
-    training_h = min(max(training_h, 0.0), billed_h)
-    stall_h = float(np.nan_to_num(run["checkpoint_stall_s"])) * accelerators / _S_PER_H
-    stall_h = min(max(stall_h, 0.0), training_h)
-    yield _accelerator_row("train", "accelerator_time", training_h - stall_h, price)
-    if stall_h > 0.0:
-        yield _accelerator_row("checkpoint", "accelerator_time", stall_h, price)
-    yield _accelerator_row("overhead", "idle", billed_h - training_h, price)
+    parts = time_parts(
+        billed_h=float(run["accelerator_hours"]),
+        accelerators=float(run["accelerators"]),
+        seconds={name: float(run[name]) for name in _KNOWN_OF_TRAINING},
+    )
+    for part in parts:
+        yield _accelerator_row(part, price)
 
 
-def _accelerator_row(stage: str, component: str, hours: float, price: Price) -> Row:
+def _accelerator_row(part: TimePart, price: Price) -> Row:
     return {
-        "stage": stage,
-        "component": component,
-        "quantity": hours,
+        "stage": part.stage,
+        "component": part.component,
+        "tier": part.tier,
+        "quantity": part.hours,
         "unit_price_usd": price.usd_per_accelerator_hour,
         "source": price.origin,
         "price_key": price.key,

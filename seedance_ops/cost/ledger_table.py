@@ -27,7 +27,8 @@ LEDGER = {
 - ``phase``: ``screen`` or ``confirm``; empty in a job without phases, and until ``study_ledger`` joins both.
 - ``stage``: ``train``, ``checkpoint`` (training stood still for one), ``overhead`` (start-up, evaluation,
   waiting between), ``queue``, or ``run`` where the parts are not known.
-- ``component``: one of ``COMPONENTS``; ``tier``: storage tier or class of request, else ``-``.
+- ``component``: one of ``COMPONENTS``; ``tier``: storage tier, class of request, or of training the resource
+  on its critical path (``compute``, ``network``), else ``-``.
 - ``cost_usd`` = quantity × unit_price_usd.
 - ``source``: where the price is from: ``catalogue`` or ``user``; ``measured``: a quantity without a price.
 - ``started_at_s``, ``ended_at_s``: Unix time of the run's first start and last end; NaN where unknown.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from seedance_ops.quality import wording
+from seedance_ops.reporting.bill import Bill, BillLine
 from seedance_ops.reporting.html import cell_lines, monthly_of
 from seedance_ops.reporting.report_model import Cell, Column, Report
 
@@ -142,7 +143,7 @@ def _bill(report: Report) -> str:
     if report.bill is not None:
         variants = list(report.bill.runs)
         rows = [
-            [escaped(line.label), *(escaped(wording.number(line.usd_per_run[name])) for name in variants)]
+            [escaped(line.label), *(escaped(_usd_and_share(report.bill, line, name)) for name in variants)]
             for line in report.bill.lines
         ]
         total = ["**total**", *(escaped(wording.number(report.bill.total_usd[name])) for name in variants)]
@@ -163,6 +164,12 @@ def _bill(report: Report) -> str:
             f"{escaped(', '.join(stopped) or 'no variant')}."
         )
     return "\n\n".join(parts)
+
+
+def _usd_and_share(bill: Bill, line: BillLine, variant: str) -> str:
+    share = bill.time_share(line, variant)
+    of_time = "" if share is None else f" ({wording.percent(share, signed=False)} of the time)"
+    return f"{wording.number(line.usd_per_run[variant])}{of_time}"
 
 
 def _doubts(report: Report) -> Iterator[str]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from seedance_ops.cost.accelerator_time import PATH_COLUMNS
 from seedance_ops.cost.peaks import PeakUsed, mfu
 from seedance_ops.jobs.workload import UserMetric
 from seedance_ops.training.config import QualityConfig
@@ -46,6 +47,7 @@ def session_metrics(steps: pd.DataFrame) -> Metrics:
         "model_flops": model_flops,
         "achieved_tflops": model_flops / elapsed_s / 1e12,
         "train_elapsed_s": elapsed_s,
+        **_critical_path(steps),
         **_utilisation(steps),
     }
 
@@ -112,6 +114,21 @@ def _time_to_target(evaluations: pd.DataFrame, quality: QualityConfig | None) ->
         rows["value"] <= quality.target if quality.better == "lower" else rows["value"] >= quality.target
     )
     return float(rows.loc[reached, "train_elapsed_s"].iloc[0]) if reached.any() else math.nan
+
+
+def _critical_path(steps: pd.DataFrame) -> Metrics:
+    """Where the time of all ranks went (R2.1): sums of the rank that came last to each step's reduction.
+
+    The others waited for it, so its stall and its compute, and then the network, are the step; a mean over
+    ranks would call it network when one rank keeps the others waiting.
+    """
+    resources = ("compute_s", "communication_wait_s", "checkpoint_stall_s")
+    seconds = steps.loc[:, ["step", *resources]].reset_index(drop=True)
+    if seconds.isna().to_numpy().any():
+        return dict.fromkeys(PATH_COLUMNS, math.nan)
+    came_s = seconds["checkpoint_stall_s"] + seconds["compute_s"]
+    path = seconds.loc[came_s.groupby(seconds["step"]).idxmax(), list(resources)].sum()
+    return {column: float(path[resource]) for column, resource in zip(PATH_COLUMNS, resources, strict=True)}
 
 
 def _utilisation(steps: pd.DataFrame) -> Metrics:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from seedance_ops.cost.accelerator_time import PATH_COLUMNS
 from seedance_ops.cost.peaks import PeakUsed, is_of
 from seedance_ops.cost.run_cost import COST_METRICS
 from seedance_ops.jobs.manifest import PlannedRun, RunManifest
@@ -37,6 +38,7 @@ RUN_COLUMNS = {
     "samples": "float64",
     "model_flops": "float64",
     "target_elapsed_s": "float64",
+    **dict.fromkeys(PATH_COLUMNS, "float64"),
 }
 """The columns that describe a run without being metrics."""
 

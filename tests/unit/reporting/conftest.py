@@ -101,7 +101,7 @@ def tables_of(manifest: RunManifest) -> RunTables:
                         "step": step,
                         "started_at_s": start + step,
                         "step_time_s": STEP_S - noise * rank,
-                        "compute_s": 0.4,
+                        "compute_s": STEP_S - 0.1 - noise * (1 + rank),
                         "communication_wait_s": 0.1 + noise,
                         "all_reduce_s": 0.2 + noise,
                         "checkpoint_stall_s": 0.0,

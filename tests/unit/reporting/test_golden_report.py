@@ -119,6 +119,11 @@ def test_the_bill(found):
     for line in bill["lines"]:
         assert line["usd_per_run"] == pytest.approx(GOLDEN["bill"]["lines"][line["label"]])
     assert bill["total_usd"] == pytest.approx(GOLDEN["bill"]["total_usd"])
+    network = next(line for line in bill["lines"] if line["tier"] == "network")
+    # Six seconds of two accelerators in each run.
+    assert network["accelerator_hours_per_run"] == pytest.approx(
+        dict.fromkeys(("baseline", "fast"), 12 / 3600)
+    )
     for name, golden in GOLDEN["bill"]["unit_costs"].items():
         costs = {
             variant: row for variant, of in bill["unit_costs"].items() for row in of if row["name"] == name

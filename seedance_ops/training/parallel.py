@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ from torch import nn
 from torch._C._distributed_c10d import HashStore
 from torch.nn.parallel import DistributedDataParallel
 
-from seedance_ops.training.compression.base import GradientReduction
+from seedance_ops.training.compression.base import Bound, GradientReduction
 from seedance_ops.training.compression.config import Backend
 from seedance_ops.training.compression.hook import MeasuredReduction, reduce_gradients
 from seedance_ops.training.environment import RankEnvironment
@@ -73,10 +74,15 @@ class ProcessGroup:
         return values[0]
 
     def wrap(
-        self, model: nn.Module, reduction: GradientReduction
+        self,
+        model: nn.Module,
+        reduction: GradientReduction,
+        optimizer: torch.optim.Optimizer | None = None,
+        loss_scale: Callable[[], float] | None = None,
     ) -> tuple[DistributedDataParallel, MeasuredReduction]:
         """The model under DDP with the measured reduction as its communication hook."""
-        reduction.bind({id(parameter): name for name, parameter in model.named_parameters()})
+        names = {id(parameter): name for name, parameter in model.named_parameters()}
+        reduction.bind(Bound(names, self.device, optimizer, loss_scale))
         measured = MeasuredReduction(reduction)
         devices = [self.device.index] if self.device.type == "cuda" else None
         wrapped = DistributedDataParallel(model, device_ids=devices)

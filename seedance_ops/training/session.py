@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -106,6 +106,8 @@ class TrainingSession:
                 leave_word(error, self._environment.workspace, self.rank)
                 end(error)
         finally:
+            if self._state is not None:
+                self._state.reduction.close()
             self._group.leave()
             self._termination.release()
 
@@ -162,7 +164,7 @@ class TrainingSession:
         self._total_steps = self._schedule.total_steps()
         model.to(self.device)
         reduction = make_reduction(self._environment.compression)
-        wrapped, measured = self._group.wrap(model, reduction)
+        wrapped, measured = self._group.wrap(model, reduction, optimizer, _loss_scale(stateful))
         self._state = TrainingState(model, optimizer, reduction, stateful)
         self._flops = FlopCount(flops_per_sample)
         parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -269,3 +271,9 @@ class TrainingSession:
 
     def _tell(self, phase: str) -> None:
         self._progress.write(phase, self._completed, self._total_steps, self._samples_seen)
+
+
+def _loss_scale(stateful: Mapping[str, Stateful]) -> Callable[[], float] | None:
+    """How the script's gradient scaler scales the loss; none where it keeps no scaler in the session."""
+    scalers = [kept for kept in stateful.values() if isinstance(kept, torch.amp.GradScaler)]
+    return scalers[0].get_scale if scalers else None

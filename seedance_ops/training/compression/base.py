@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,13 +28,28 @@ class Bucket(Protocol):
 
 
 @dataclass(frozen=True)
+class Bound:
+    """What a reduction is told of the training, once."""
+
+    names: Mapping[int, str]
+    """Name of each parameter, by ``id``."""
+    device: torch.device
+    """Where the gradients are."""
+    optimizer: torch.optim.Optimizer | None = None
+    """For reductions that go by its state."""
+    loss_scale: Callable[[], float] | None = None
+    """What the loss, and so every gradient, is multiplied by now; none where it is not scaled."""
+
+
+@dataclass
 class Reduction:
     """One bucket's reduction under way."""
 
     future: torch.futures.Future[torch.Tensor]
     """Yields the reduced bucket: the mean gradient over all ranks."""
-    bytes_sent: int
-    """Measured: derived from the size of the tensors that were handed to the collective."""
+    bytes_sent: int = 0
+    """Measured: derived from the size of the tensors that were handed to the collectives. Holds once the
+    future is done."""
 
 
 class GradientReduction(Protocol):
@@ -46,14 +61,20 @@ class GradientReduction(Protocol):
 
     name: str
 
-    def bind(self, parameter_names: Mapping[int, str]) -> None:
-        """Learn the name of each parameter, by ``id``; called once, before the first step."""
+    def bind(self, bound: Bound) -> None:
+        """Learn about the training; called once on every rank, before the first step. May be collective."""
+
+    def close(self) -> None:
+        """Let go of what ``bind`` acquired; called before the process group ends."""
 
     def reduce(self, bucket: Bucket) -> Reduction:
-        """Issue the bucket's one collective and return without waiting for it."""
+        """Start the bucket's reduction and return without waiting for it.
 
-    def declared_bytes(self, sizes: Sequence[int], world_size: int) -> int:
-        """Bytes one rank sends for a bucket of parameters of these sizes, by the collective's formula."""
+        At most one collective of the default group; whatever needs more has a ``Lane``.
+        """
+
+    def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
+        """Bytes one rank sends for a bucket of parameters of these shapes, by the collective's formula."""
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """This rank's state between two steps; empty where there is none."""

@@ -38,19 +38,68 @@ class Fp16Config(StrictModel):
     """Process-group backend; ``None`` takes NCCL where there is a GPU, else gloo."""
 
 
-class TopKErrorFeedbackConfig(StrictModel):
+class _Lossy(StrictModel):
+    """What algorithms that leave out part of the gradient have in common."""
+
+    error_accumulation: bool = True
+    """Keep what was not sent and add it to the next gradient (error feedback)."""
+    dense_steps: int = Field(default=0, ge=0, le=10_000_000)
+    """The run's first steps are reduced in bf16; a resumed run does not repeat them."""
+    allreduce_backend: Backend | None = None
+    """Process-group backend; ``None`` takes NCCL where there is a GPU, else gloo."""
+
+
+class TopKErrorFeedbackConfig(_Lossy):
     """The largest ``k_ratio`` of each parameter's gradient, the rest carried to later steps."""
 
     algorithm: Literal["topk_error_feedback"]
     """The largest elements, with error feedback."""
     k_ratio: float = Field(default=0.01, gt=0.0, le=1.0)
     """Share of the gradient's elements that is sent, in (0, 1]."""
-    error_accumulation: bool = True
-    """Keep what was not sent and add it to the next gradient (error feedback)."""
-    allreduce_backend: Backend | None = None
-    """Process-group backend; ``None`` takes NCCL where there is a GPU, else gloo."""
+    values: Literal["bf16", "int4"] = "bf16"
+    """How the elements are sent: int4 has one bf16 scale for 128 of them."""
+    in_optimizer_units: bool = False
+    """Select and round in units of AdamW's √v instead of the gradient's own."""
+
+
+class RandomKConfig(_Lossy):
+    """A random ``k_ratio`` of each parameter's gradient: what top-k is to be compared with."""
+
+    algorithm: Literal["random_k"]
+    """Random elements, the same on every rank."""
+    k_ratio: float = Field(default=0.01, gt=0.0, le=1.0)
+    """Share of the gradient's elements that is sent, in (0, 1]."""
+
+
+class QuantizedErrorFeedbackConfig(_Lossy):
+    """Every element as one of a few levels, with a scale for 256 of them."""
+
+    algorithm: Literal["quantized_error_feedback"]
+    """Few-bit quantisation, with error feedback."""
+    levels: Literal[3, 5, 7, 15, 255] = 5
+    """Levels, one of them zero: 1.6, 2.4, 3, 4 (int4) or 8 (int8) bits an element, and 0.06 of scale."""
+    in_optimizer_units: bool = True
+    """Round in units of AdamW's √v instead of the gradient's own."""
+
+
+class PowerSgdConfig(_Lossy):
+    """Each matrix's gradient as the product of two thin ones."""
+
+    algorithm: Literal["powersgd"]
+    """Low-rank approximation, with error feedback."""
+    byte_share: float = Field(default=0.075, gt=0.0, le=0.25)
+    """Bytes of a matrix's two thin ones, as a share of its fp32 gradient: decides their number of columns."""
+    rank: int | None = Field(default=None, ge=1, le=1024)
+    """That number of columns instead; a matrix that would not get four times smaller is sent in bf16."""
 
 
 CompressionConfig = Annotated[
-    DenseConfig | Bf16Config | Fp16Config | TopKErrorFeedbackConfig, Field(discriminator="algorithm")
+    DenseConfig
+    | Bf16Config
+    | Fp16Config
+    | TopKErrorFeedbackConfig
+    | RandomKConfig
+    | QuantizedErrorFeedbackConfig
+    | PowerSgdConfig,
+    Field(discriminator="algorithm"),
 ]

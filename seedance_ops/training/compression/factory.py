@@ -10,10 +10,18 @@ from seedance_ops.training.compression.config import (
     CompressionConfig,
     DenseConfig,
     Fp16Config,
+    PowerSgdConfig,
+    QuantizedErrorFeedbackConfig,
+    RandomKConfig,
     TopKErrorFeedbackConfig,
 )
 from seedance_ops.training.compression.dense import Dense
+from seedance_ops.training.compression.dense_first import DenseFirst
 from seedance_ops.training.compression.half_precision import HalfPrecision
+from seedance_ops.training.compression.level_rows import LevelRows
+from seedance_ops.training.compression.owner_reduce import OwnerReduce
+from seedance_ops.training.compression.power_sgd import PowerSgd, Width
+from seedance_ops.training.compression.random_k import RandomK
 from seedance_ops.training.compression.topk_error_feedback import TopKErrorFeedback
 
 
@@ -26,7 +34,30 @@ def make_reduction(config: CompressionConfig) -> GradientReduction:
             return HalfPrecision.bf16()
         case Fp16Config():
             return HalfPrecision.fp16()
+        case TopKErrorFeedbackConfig() | QuantizedErrorFeedbackConfig() | PowerSgdConfig() | RandomKConfig():
+            lossy = _lossy(config)
+            return DenseFirst(lossy, config.dense_steps) if config.dense_steps else lossy
+        case _:
+            assert_never(config)
+
+
+def _lossy(
+    config: TopKErrorFeedbackConfig | QuantizedErrorFeedbackConfig | PowerSgdConfig | RandomKConfig,
+) -> GradientReduction:
+    feedback = config.error_accumulation
+    match config:
         case TopKErrorFeedbackConfig():
-            return TopKErrorFeedback(k_ratio=config.k_ratio, error_accumulation=config.error_accumulation)
+            return TopKErrorFeedback(k_ratio=config.k_ratio, error_accumulation=feedback)
+        case QuantizedErrorFeedbackConfig():
+            return OwnerReduce(
+                config.algorithm,
+                LevelRows(config.levels),
+                error_feedback=feedback,
+                precondition=config.in_optimizer_units,
+            )
+        case PowerSgdConfig():
+            return PowerSgd(Width(config.rank, config.byte_share), error_feedback=feedback)
+        case RandomKConfig():
+            return RandomK(config.k_ratio, error_feedback=feedback)
         case _:
             assert_never(config)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.distributed as dist
 
 from seedance_ops.training.compression.base import Bucket, Reduction, ring_all_reduce_bytes
+from seedance_ops.training.compression.without_state import WithoutState, elements_of
 
 _BYTES = 2
 
 
-class HalfPrecision:
+class HalfPrecision(WithoutState):
     """Cast, all-reduce, cast back.
 
     bfloat16 has fp32's range and 8 bits of precision; float16 has 11, but an element above 65,504 becomes
@@ -33,9 +34,6 @@ class HalfPrecision:
         """In float16."""
         return cls("fp16", torch.float16)
 
-    def bind(self, parameter_names: Mapping[int, str]) -> None:
-        """Nothing is kept by parameter."""
-
     def reduce(self, bucket: Bucket) -> Reduction:
         """Average the bucket; divided before the cast, so that the sum stays in range where the mean does."""
         world_size = dist.get_world_size()
@@ -45,13 +43,6 @@ class HalfPrecision:
         sent = ring_all_reduce_bytes(payload.nbytes, world_size)
         return Reduction(future.then(lambda done: gradient.copy_(done.value()[0])), sent)
 
-    def declared_bytes(self, sizes: Sequence[int], world_size: int) -> int:
+    def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
         """``2 (n-1)/n`` of two bytes an element."""
-        return ring_all_reduce_bytes(sum(sizes) * _BYTES, world_size)
-
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """Stateless."""
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Stateless."""
+        return ring_all_reduce_bytes(elements_of(shapes) * _BYTES, world_size)

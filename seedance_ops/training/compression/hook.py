@@ -15,6 +15,7 @@ from seedance_ops.training.compression.base import (
     ring_all_reduce_bytes,
 )
 from seedance_ops.training.compression.dense import Dense
+from seedance_ops.training.compression.without_state import elements_of
 
 
 @dataclass
@@ -41,15 +42,23 @@ class MeasuredReduction:
         """Reduce one bucket."""
         if self.silent:
             return Dense().reduce(bucket).future
-        buffer = bucket.buffer()
+        buffer, shapes = bucket.buffer(), [gradient.shape for gradient in bucket.gradients()]
         ready = _Mark(buffer.device)
         reduction = self.reduction.reduce(bucket)
-        sizes = [gradient.numel() for gradient in bucket.gradients()]
         world_size = dist.get_world_size()
-        self._check(reduction.bytes_sent, sizes, buffer.element_size(), world_size)
-        self._step.bytes_on_wire += reduction.bytes_sent
-        self._step.bytes_dense_fp32 += ring_all_reduce_bytes(sum(sizes) * FP32_BYTES, world_size)
-        return reduction.future.then(lambda done: self._note(ready, done.value()))
+        # The formulas are for fp32 gradients; what 16-bit ones send is counted and not checked.
+        declared = (
+            self.reduction.declared_bytes(shapes, world_size) if buffer.element_size() == FP32_BYTES else None
+        )
+        self._step.bytes_dense_fp32 += ring_all_reduce_bytes(elements_of(shapes) * FP32_BYTES, world_size)
+
+        def note(done: torch.futures.Future[torch.Tensor]) -> torch.Tensor:
+            reduced = done.value()
+            self._marks.append((ready, _Mark(reduced.device)))
+            self._count(reduction.bytes_sent, declared)
+            return reduced
+
+        return reduction.future.then(note)
 
     def take(self) -> StepCommunication:
         """The finished step's numbers; starts the next step. The device must be idle."""
@@ -61,17 +70,13 @@ class MeasuredReduction:
             step.wait_s = max(0.0, *(last_ready.until(done) for _, done in marks))
         return step
 
-    def _note(self, ready: _Mark, reduced: torch.Tensor) -> torch.Tensor:
-        self._marks.append((ready, _Mark(reduced.device)))
-        return reduced
-
-    def _check(self, measured: int, sizes: list[int], element_size: int, world_size: int) -> None:
+    def _count(self, measured: int, declared: int | None) -> None:
         """The bytes that a report will quote must be the bytes that were handed over."""
-        declared = self.reduction.declared_bytes(sizes, world_size)
-        if element_size == FP32_BYTES and measured != declared:
+        if declared is not None and measured != declared:
             raise AssertionError(
                 f"{self.reduction.name} handed {measured} bytes to the network, its formula says {declared}"
             )
+        self._step.bytes_on_wire += measured
 
 
 def reduce_gradients(state, bucket):  # type: ignore[no-untyped-def]

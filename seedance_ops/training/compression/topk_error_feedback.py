@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import torch
 import torch.distributed as dist
 
-from seedance_ops.training.compression.base import Bucket, Reduction, all_gather_bytes
+from seedance_ops.training.compression.base import Bound, Bucket, Reduction, all_gather_bytes
 from seedance_ops.training.compression.sparse import (
     ENTRY_BYTES,
     entries_for,
@@ -19,6 +19,7 @@ from seedance_ops.training.compression.sparse import (
     pack,
     select_largest,
 )
+from seedance_ops.training.compression.without_state import elements_of
 
 
 class TopKErrorFeedback:
@@ -39,9 +40,12 @@ class TopKErrorFeedback:
         self._pending: dict[str, torch.Tensor] = {}
         self._step_is_finite = True
 
-    def bind(self, parameter_names: Mapping[int, str]) -> None:
+    def bind(self, bound: Bound) -> None:
         """Learn the names by which residuals are kept."""
-        self._names = parameter_names
+        self._names = bound.names
+
+    def close(self) -> None:
+        """Nothing was acquired."""
 
     def reduce(self, bucket: Bucket) -> Reduction:
         """Send the largest elements of gradient + residual of each parameter in the bucket."""
@@ -61,9 +65,9 @@ class TopKErrorFeedback:
         future: torch.futures.Future[torch.Tensor] = work.get_future().then(decode)
         return Reduction(future, all_gather_bytes(payload.nbytes, world_size))
 
-    def declared_bytes(self, sizes: Sequence[int], world_size: int) -> int:
+    def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
         """``(n-1) · 8`` bytes for each entry: grows with the world size, see the docs on when it pays."""
-        entries = sum(entries_for(size, self._k_ratio) for size in sizes)
+        entries = sum(entries_for(elements_of([shape]), self._k_ratio) for shape in shapes)
         return all_gather_bytes(entries * ENTRY_BYTES, world_size)
 
     def state_dict(self) -> dict[str, torch.Tensor]:

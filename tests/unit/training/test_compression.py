@@ -12,7 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch._C._distributed_c10d import HashStore
 
-from seedance_ops.training.compression.base import GradientReduction, all_gather_bytes, ring_all_reduce_bytes
+from seedance_ops.training.compression.base import (
+    Bound,
+    GradientReduction,
+    all_gather_bytes,
+    ring_all_reduce_bytes,
+)
 from seedance_ops.training.compression.config import (
     Bf16Config,
     DenseConfig,
@@ -35,6 +40,7 @@ from seedance_ops.training.compression.topk_error_feedback import TopKErrorFeedb
 from seedance_ops.training.errors import ConfigurationError
 
 GRADIENTS = st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=60)
+CPU = torch.device("cpu")
 RATIOS = st.floats(0.01, 1.0)
 
 
@@ -74,7 +80,7 @@ def group_of_one() -> Iterator[None]:
 
 
 def reduced(reduction: GradientReduction, bucket: FakeBucket) -> torch.Tensor:
-    reduction.bind(bucket.names())
+    reduction.bind(Bound(bucket.names(), CPU))
     return reduction.reduce(bucket).future.wait()
 
 
@@ -148,7 +154,7 @@ def test_the_state_does_not_depend_on_the_buckets() -> None:
     together, apart = TopKErrorFeedback(k_ratio=0.1), TopKErrorFeedback(k_ratio=0.1)
     whole = FakeBucket(tensors, holders=holders)
     one = reduced(together, whole).clone()
-    apart.bind(whole.names())
+    apart.bind(Bound(whole.names(), CPU))
     parts = [
         apart.reduce(FakeBucket({name: tensors[name]}, position, {name: holders[name]})).future.wait()
         for position, name in enumerate(("b", "a"))
@@ -179,17 +185,17 @@ def test_a_gradient_that_is_not_finite_goes_through_and_leaves_the_residual(pois
 
 @given(st.integers(1, 10**6), st.integers(1, 64), RATIOS)
 def test_the_declared_formulas(size: int, ranks: int, ratio: float) -> None:
-    assert Dense().declared_bytes([size], ranks) == round(8 * size * (ranks - 1) / ranks)
-    assert HalfPrecision.bf16().declared_bytes([size], ranks) == round(4 * size * (ranks - 1) / ranks)
-    topk = TopKErrorFeedback(k_ratio=ratio).declared_bytes([size], ranks)
+    assert Dense().declared_bytes([[size]], ranks) == round(8 * size * (ranks - 1) / ranks)
+    assert HalfPrecision.bf16().declared_bytes([[size]], ranks) == round(4 * size * (ranks - 1) / ranks)
+    topk = TopKErrorFeedback(k_ratio=ratio).declared_bytes([[size]], ranks)
     assert topk == 8 * entries_for(size, ratio) * (ranks - 1)
 
 
 def test_what_is_measured_is_what_is_declared() -> None:
     bucket = FakeBucket({"a": torch.randn(33), "b": torch.randn(7)})
     for reduction in (Dense(), HalfPrecision.bf16(), HalfPrecision.fp16(), TopKErrorFeedback(k_ratio=0.1)):
-        reduction.bind(bucket.names())
-        assert reduction.reduce(bucket).bytes_sent == reduction.declared_bytes([33, 7], 1) == 0
+        reduction.bind(Bound(bucket.names(), CPU))
+        assert reduction.reduce(bucket).bytes_sent == reduction.declared_bytes([[33], [7]], 1) == 0
     assert ring_all_reduce_bytes(160, 2) == 160
     assert all_gather_bytes(40, 3) == 80
 

@@ -1,0 +1,89 @@
+"""A thread and a process group of one's own, on which a bucket's reduction may take several collectives.
+
+DDP allows a hook one collective per bucket: a second one that is issued when the first has ended meets the
+first of the next bucket in another order on another rank, and both wait for ever. On a lane the buckets are
+reduced one after the other, in the order in which DDP hands them over, which is the same on every rank.
+The backward pass goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+from seedance_ops.training.compression.base import Reduction
+
+_PATIENCE_S = 5.0
+
+Work = Callable[[dist.ProcessGroup], tuple[torch.Tensor, int]]
+"""Reduces one bucket over the lane's group, on the lane's thread; returns it, and the bytes sent."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    work: Work
+    reduction: Reduction
+    ready: torch.cuda.Event | None
+
+
+class Lane:
+    """Runs reductions in order, beside the backward pass. Every rank opens it at the same point."""
+
+    def __init__(self, device: torch.device) -> None:
+        """Make the group: a collective call.
+
+        Args:
+            device: Where the gradients are.
+        """
+        group = dist.new_group()
+        assert isinstance(group, dist.ProcessGroup), "this rank is a member: new_group() holds all ranks"
+        self._group = group
+        self._device = device
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="gradient-lane", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Work) -> Reduction:
+        """Queue a reduction; its future yields the bucket, or raises what the work raised.
+
+        Pass the future on through ``.then``: DDP does not look at the exception of a bare one.
+        """
+        reduction = Reduction(torch.futures.Future(devices=None if self._stream is None else [self._device]))
+        ready = None
+        if self._stream is not None:
+            ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            ready.record(torch.cuda.current_stream(self._device))
+        self._jobs.put(_Job(work, reduction, ready))
+        return reduction
+
+    def close(self) -> None:
+        """End the thread once what is queued has been reduced.
+
+        After a failure its collective may never end: the thread is then left behind, with the process.
+        """
+        self._jobs.put(None)
+        self._thread.join(_PATIENCE_S)
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            try:
+                reduced, job.reduction.bytes_sent = self._reduce(job)
+            # Whatever it is, it belongs to the rank's main thread, which waits for this future.
+            except BaseException as error:  # noqa: BLE001
+                job.reduction.future.set_exception(error)  # type: ignore[arg-type, unused-ignore]
+            else:
+                job.reduction.future.set_result(reduced)
+
+    def _reduce(self, job: _Job) -> tuple[torch.Tensor, int]:
+        if self._stream is None:
+            return job.work(self._group)
+        assert job.ready is not None
+        with torch.cuda.stream(self._stream):
+            self._stream.wait_event(job.ready)
+            return job.work(self._group)

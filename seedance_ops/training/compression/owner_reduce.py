@@ -1,0 +1,128 @@
+"""Compressed averaging over owners, with error feedback on both sides, in units of the optimiser's √v."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+import torch.distributed as dist
+
+from seedance_ops.training.compression.base import Bound, Bucket, Reduction
+from seedance_ops.training.compression.codec import RowCodec
+from seedance_ops.training.compression.lane import Lane
+from seedance_ops.training.compression.owner_mean import Part, owner_mean, owner_mean_bytes
+from seedance_ops.training.compression.owner_rows import columns_of, from_rows, to_rows
+from seedance_ops.training.compression.preconditioning import sizes_by_optimizer
+from seedance_ops.training.compression.residuals import Residuals
+from seedance_ops.training.compression.small_tensors import SmallTensors, is_compressed, small_row_bytes
+
+
+class OwnerReduce:
+    """Averages by ``owner_mean`` with one codec.
+
+    The errors of a rank's message and of an owner's answer are carried to the next step ("worker" and
+    "owner" residuals, by parameter name), so that nothing of a gradient is lost, only late.
+    """
+
+    def __init__(
+        self, name: str, codec: RowCodec, *, error_feedback: bool = True, precondition: bool = False
+    ) -> None:
+        self.name = name
+        self._codec = codec
+        self._error_feedback = error_feedback
+        self._precondition = precondition
+        self._residuals = Residuals()
+        self._lane: Lane | None = None
+
+    def bind(self, bound: Bound) -> None:
+        """Learn the parameters, and open a lane; a collective call."""
+        self._bound = bound
+        self._residuals.loss_scale = bound.loss_scale
+        self._lane = Lane(bound.device)
+
+    def close(self) -> None:
+        """Close the lane."""
+        if self._lane is not None:
+            self._lane.close()
+            self._lane = None
+
+    def reduce(self, bucket: Bucket) -> Reduction:
+        """Queue the bucket's two collectives."""
+        assert self._lane is not None, "bind() comes before the first step"
+        if bucket.index() == 0:
+            self._residuals.begin_step()
+        buffer = bucket.buffer()
+        pairs = list(zip(bucket.parameters(), bucket.gradients(), strict=True))
+        large = [pair for pair in pairs if is_compressed(pair[1].shape)]
+        small = SmallTensors([gradient for _, gradient in pairs if not is_compressed(gradient.shape)])
+
+        def work(group: dist.ProcessGroup) -> tuple[torch.Tensor, int]:
+            corrected = [self._corrected(*pair, group) for pair in large]
+            parts = [part for part, _ in corrected] + small.parts(group.size())
+            means, sent = owner_mean(parts, group)
+            for (parameter, gradient), (part, sizes), mean in zip(
+                large, corrected, means[: len(corrected)], strict=True
+            ):
+                self._finish(self._bound.names[id(parameter)], part, sizes, mean, group.rank())
+                from_rows(mean, gradient)
+            small.take(means[len(corrected) :])
+            if not bool(torch.isfinite(buffer).all()):
+                self._residuals.spoil()
+            return buffer, sent
+
+        return self._lane.submit(work)
+
+    def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
+        """Two encoded rows a matrix, to or from each other rank, and two of all small tensors together."""
+        large = [
+            self._codec.row_bytes(columns_of(torch.Size(shape).numel(), world_size))
+            for shape in shapes
+            if is_compressed(shape)
+        ]
+        small = [shape for shape in shapes if not is_compressed(shape)]
+        return owner_mean_bytes(sum(large) + small_row_bytes(small, world_size), world_size)
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """The residuals, as ``worker.<parameter>`` and ``owner.<parameter>``."""
+        return self._residuals.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Take up residuals."""
+        self._residuals.load_state_dict(state)
+
+    def _corrected(
+        self, parameter: torch.Tensor, gradient: torch.Tensor, group: dist.ProcessGroup
+    ) -> tuple[Part, torch.Tensor | None]:
+        """Gradient and residual of one parameter in rows, and the sizes that they are in units of."""
+        name = self._bound.names[id(parameter)]
+        rows = to_rows(gradient, group.size())
+        owned = torch.zeros(rows.shape[1], device=rows.device)
+        if self._error_feedback:
+            self._residuals.add_to(rows, f"worker.{name}")
+            self._residuals.add_to(owned, f"owner.{name}")
+        sizes = self._sizes(parameter, group.size())
+        if sizes is not None:
+            rows.div_(sizes)
+            owned.div_(sizes[group.rank()])
+        return Part(rows, self._codec, owned), sizes
+
+    def _sizes(self, parameter: torch.Tensor, ranks: int) -> torch.Tensor | None:
+        if not self._precondition:
+            return None
+        sizes = sizes_by_optimizer(self._bound.optimizer, parameter)
+        if sizes is None:
+            return None
+        rows = to_rows(sizes, ranks)
+        return rows.masked_fill_(rows == 0.0, 1.0)  # padding
+
+    def _finish(
+        self, name: str, part: Part, sizes: torch.Tensor | None, mean: torch.Tensor, rank: int
+    ) -> None:
+        """Bring the mean back to the gradient's own units; keep the errors."""
+        if sizes is not None:
+            mean.mul_(sizes)
+            part.rows.mul_(sizes)
+            part.owned.mul_(sizes[rank])
+        if self._error_feedback:
+            self._residuals.keep(part.rows, f"worker.{name}")
+            self._residuals.keep(part.owned, f"owner.{name}")

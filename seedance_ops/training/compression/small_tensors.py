@@ -1,0 +1,51 @@
+"""Tensors that are not worth compressing, or not safe to: averaged as bfloat16, fused into one part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn.functional import pad
+
+from seedance_ops.training.compression.half_rows import HalfRows
+from seedance_ops.training.compression.owner_mean import Part
+from seedance_ops.training.compression.without_state import elements_of
+
+SMALLEST = 4096
+"""Elements from which a matrix is compressed. Smaller ones, norms and biases are few and each matters."""
+_HALF = HalfRows()
+
+
+def is_compressed(shape: Sequence[int]) -> bool:
+    """Whether a parameter of this shape is given to a codec."""
+    return len(shape) > 1 and torch.Size(shape).numel() >= SMALLEST
+
+
+def small_row_bytes(shapes: Sequence[Sequence[int]], world_size: int) -> int:
+    """Bytes of one owner's row of all these tensors together."""
+    return _HALF.row_bytes(math.ceil(elements_of(shapes) / world_size))
+
+
+@dataclass(frozen=True)
+class SmallTensors:
+    """A bucket's small gradients. A row for each would, at 128 ranks, be mostly padding."""
+
+    gradients: Sequence[torch.Tensor]
+
+    def parts(self, ranks: int) -> list[Part]:
+        """One part, or none."""
+        if not self.gradients:
+            return []
+        flat = torch.cat([gradient.reshape(-1).float() for gradient in self.gradients])
+        rows = pad(flat, (0, -len(flat) % ranks)).view(ranks, -1)
+        return [Part(rows, _HALF, torch.zeros(rows.shape[1], device=rows.device))]
+
+    def take(self, means: Sequence[torch.Tensor]) -> None:
+        """Write the mean of ``parts`` back."""
+        sizes = [gradient.numel() for gradient in self.gradients]
+        for mean in means:
+            pieces = torch.split(mean.view(-1)[: sum(sizes)], sizes)
+            for gradient, values in zip(self.gradients, pieces, strict=True):
+                gradient.copy_(values.view(gradient.shape))

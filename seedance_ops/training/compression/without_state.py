@@ -1,0 +1,31 @@
+"""What reductions that remember nothing have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from seedance_ops.training.compression.base import Bound
+
+
+class WithoutState:
+    """Nothing to learn, to keep or to let go of."""
+
+    def bind(self, bound: Bound) -> None:
+        """Nothing is kept by parameter."""
+
+    def close(self) -> None:
+        """Nothing was acquired."""
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """Stateless."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Stateless."""
+
+
+def elements_of(shapes: Sequence[Sequence[int]]) -> int:
+    """Elements of all parameters of these shapes."""
+    return sum(torch.Size(shape).numel() for shape in shapes)

@@ -1,0 +1,119 @@
+"""Exits with 0 when every lossy reduction averages as it promises, on as many ranks as it is started on.
+
+Each step: all ranks get the same bits; the bytes handed over are those declared; and nothing is lost: what
+all ranks put in is what came out, plus what is still carried.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from seedance_ops.training.compression.base import Bound, GradientReduction
+from seedance_ops.training.compression.config import (
+    CompressionConfig,
+    PowerSgdConfig,
+    QuantizedErrorFeedbackConfig,
+    RandomKConfig,
+)
+from seedance_ops.training.compression.factory import make_reduction
+from seedance_ops.training.compression.owner_rows import from_rows
+
+SHAPES = [(128, 96), (96,), (200, 64), (7, 3)]
+STEPS = 6
+CONFIGURATIONS: list[CompressionConfig] = [
+    *(QuantizedErrorFeedbackConfig(algorithm="quantized_error_feedback", levels=n) for n in (3, 5, 7, 15, 255)),
+    RandomKConfig(algorithm="random_k", k_ratio=0.1),
+    PowerSgdConfig(algorithm="powersgd"),
+    PowerSgdConfig(algorithm="powersgd", rank=4),
+]
+
+
+class Bucket:
+    """Some of the parameters, with their gradients in one buffer."""
+
+    def __init__(self, position: int, parameters: list[nn.Parameter], gradients: list[torch.Tensor]) -> None:
+        self._position, self._parameters = position, parameters
+        self._buffer = torch.cat([gradient.reshape(-1) for gradient in gradients])
+
+    def index(self) -> int:
+        return self._position
+
+    def buffer(self) -> torch.Tensor:
+        return self._buffer
+
+    def gradients(self) -> list[torch.Tensor]:
+        pieces = torch.split(self._buffer, [parameter.numel() for parameter in self._parameters])
+        return [piece.view(p.shape) for piece, p in zip(pieces, self._parameters, strict=True)]
+
+    def parameters(self) -> list[torch.Tensor]:
+        return list(self._parameters)
+
+
+def main() -> None:
+    dist.init_process_group("gloo")
+    parameters = [nn.Parameter(torch.zeros(shape)) for shape in SHAPES]
+    for configuration in CONFIGURATIONS:
+        reduction = make_reduction(configuration)
+        names = {id(parameter): str(n) for n, parameter in enumerate(parameters)}
+        reduction.bind(Bound(names, torch.device("cpu")))
+        check(reduction, parameters, str(configuration))
+        reduction.close()
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def check(reduction: GradientReduction, parameters: list[nn.Parameter], name: str) -> None:
+    ranks = dist.get_world_size()
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    put_in = [torch.zeros(shape) for shape in SHAPES]
+    came_out = [torch.zeros(shape) for shape in SHAPES]
+    for _ in range(STEPS):
+        gradients = [torch.randn(shape, generator=generator) * 1e-3 for shape in SHAPES]
+        for total, gradient in zip(put_in, gradients, strict=True):
+            total += gradient
+        # The last parameters' gradients are ready first, as in a backward pass.
+        buckets = [Bucket(0, parameters[2:], gradients[2:]), Bucket(1, parameters[:2], gradients[:2])]
+        started = [reduction.reduce(bucket) for bucket in buckets]
+        for bucket, one in zip(buckets, started, strict=True):
+            one.future.wait()
+            shapes = [parameter.shape for parameter in bucket.parameters()]
+            declared = reduction.declared_bytes(shapes, ranks)
+            assert one.bytes_sent == declared, (name, one.bytes_sent, declared)
+        reduced = buckets[1].gradients() + buckets[0].gradients()
+        for total, gradient in zip(came_out, reduced, strict=True):
+            same = gradient.clone()
+            dist.broadcast(same, 0)
+            assert torch.equal(same, gradient), name
+            total += gradient
+    for n, (total, out) in enumerate(zip(put_in, came_out, strict=True)):
+        missing = mean_over_ranks(total - carried(reduction, n, worker=True)) - out
+        missing -= mean_over_ranks(ranks * carried(reduction, n, worker=False))
+        # Small tensors carry nothing: they are rounded to bfloat16, twice in each step.
+        rounding = 1e-6 if torch.Size(SHAPES[n]).numel() >= 4096 else 2**-7 * STEPS
+        assert missing.abs().max() <= rounding * 1e-2, (name, n, missing.abs().max())
+
+
+def mean_over_ranks(values: torch.Tensor) -> torch.Tensor:
+    values = values.clone()
+    dist.all_reduce(values)
+    return values / dist.get_world_size()
+
+
+def carried(reduction: GradientReduction, n: int, *, worker: bool) -> torch.Tensor:
+    """What this rank still has of parameter ``n``, as a worker or, in its own row, as an owner."""
+    state, result = reduction.state_dict(), torch.zeros(SHAPES[n])
+    if worker and (kept := state.get(f"worker.{n}")) is not None:
+        if kept.shape == result.shape:
+            return kept
+        from_rows(kept, result)
+    if not worker and (kept := state.get(f"owner.{n}")) is not None:
+        rows = torch.zeros(dist.get_world_size(), len(kept))
+        rows[dist.get_rank()] = kept
+        from_rows(rows, result)
+    return result
+
+
+if __name__ == "__main__":
+    main()

@@ -25,7 +25,7 @@ class RowCodec(Protocol):
         """
 
     def decode(self, payload: torch.Tensor, columns: int) -> torch.Tensor:
-        """Float32 ``[r, columns]`` of uint8 ``[r, row_bytes(columns)]``."""
+        """Float32 ``[r, columns]`` of contiguous uint8 ``[r, row_bytes(columns)]``."""
 
     def sum_of(self, payload: torch.Tensor, columns: int) -> torch.Tensor:
         """The sum of the decoded rows, float32 ``[columns]``: added in order, so that every rank that adds

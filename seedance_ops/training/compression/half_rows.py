@@ -20,7 +20,7 @@ class HalfRows:
 
     def decode(self, payload: torch.Tensor, columns: int) -> torch.Tensor:
         """See ``RowCodec``."""
-        return payload.contiguous().view(torch.bfloat16).view(-1, columns).float()
+        return payload.view(torch.bfloat16).view(-1, columns).float()
 
     def sum_of(self, payload: torch.Tensor, columns: int) -> torch.Tensor:
         """See ``RowCodec``."""

@@ -96,7 +96,7 @@ class LevelRows:
 
     def _parts(self, payload: torch.Tensor, columns: int) -> tuple[torch.Tensor, torch.Tensor]:
         at = _SCALE_BYTES * self._blocks(columns)
-        scales = payload[:, :at].contiguous().view(torch.bfloat16).float()
+        scales = payload[:, :at].reshape(-1).view(torch.bfloat16).float().view(len(payload), -1)
         return scales, payload[:, at:].contiguous()
 
     def _add(self, kernel, scales: torch.Tensor, digits: torch.Tensor, out: torch.Tensor) -> None:  # type: ignore[no-untyped-def]

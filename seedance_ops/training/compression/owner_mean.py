@@ -66,5 +66,7 @@ def _answer(part: Part, payload: torch.Tensor, ranks: int) -> torch.Tensor:
     return part.codec.encode(part.owned.unsqueeze(0))
 
 
-def _split(payload: torch.Tensor, parts: Sequence[Part]) -> tuple[torch.Tensor, ...]:
-    return torch.split(payload, [part.codec.row_bytes(part.columns) for part in parts], dim=1)
+def _split(payload: torch.Tensor, parts: Sequence[Part]) -> list[torch.Tensor]:
+    """Each part's bytes, copied: a slice that starts at an odd byte cannot be read as 16-bit numbers."""
+    pieces = torch.split(payload, [part.codec.row_bytes(part.columns) for part in parts], dim=1)
+    return [piece.clone(memory_format=torch.contiguous_format) for piece in pieces]

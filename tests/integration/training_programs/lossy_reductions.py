@@ -23,7 +23,10 @@ from seedance_ops.training.compression.owner_rows import from_rows
 SHAPES = [(128, 96), (96,), (200, 64), (7, 3)]
 STEPS = 6
 CONFIGURATIONS: list[CompressionConfig] = [
-    *(QuantizedErrorFeedbackConfig(algorithm="quantized_error_feedback", levels=n) for n in (3, 5, 7, 15, 255)),
+    *(
+        QuantizedErrorFeedbackConfig(algorithm="quantized_error_feedback", levels=n)
+        for n in (3, 5, 7, 15, 255)
+    ),
     RandomKConfig(algorithm="random_k", k_ratio=0.1),
     PowerSgdConfig(algorithm="powersgd"),
     PowerSgdConfig(algorithm="powersgd", rank=4),
@@ -72,7 +75,7 @@ def check(reduction: GradientReduction, parameters: list[nn.Parameter], name: st
     for _ in range(STEPS):
         gradients = [torch.randn(shape, generator=generator) * 1e-3 for shape in SHAPES]
         for total, gradient in zip(put_in, gradients, strict=True):
-            total += gradient
+            total.add_(gradient)
         # The last parameters' gradients are ready first, as in a backward pass.
         buckets = [Bucket(0, parameters[2:], gradients[2:]), Bucket(1, parameters[:2], gradients[:2])]
         started = [reduction.reduce(bucket) for bucket in buckets]
@@ -86,7 +89,7 @@ def check(reduction: GradientReduction, parameters: list[nn.Parameter], name: st
             same = gradient.clone()
             dist.broadcast(same, 0)
             assert torch.equal(same, gradient), name
-            total += gradient
+            total.add_(gradient)
     for n, (total, out) in enumerate(zip(put_in, came_out, strict=True)):
         missing = mean_over_ranks(total - carried(reduction, n, worker=True)) - out
         missing -= mean_over_ranks(ranks * carried(reduction, n, worker=False))

@@ -25,6 +25,8 @@ Reason = Literal[
     "never_reached",
     "no_spread",
     "no_interval",
+    "never_pays",
+    "other_accelerators",
 ]
 BOOTSTRAP_FROM = 10
 """Runs from which the interval is bootstrapped."""

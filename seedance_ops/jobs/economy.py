@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from seedance_ops.cost.owned import OwnedMachine
 from seedance_ops.cost.unit_prices import OtherPrices
 from seedance_ops.strict_model import StrictModel
 
@@ -35,3 +36,5 @@ class Economics(StrictModel):
     """Production runs of the workload a month."""
     capacity: Literal["on_demand", "committed", "owned"] = "on_demand"
     """``on_demand``: a saving is cash; ``committed``, ``owned``: the bill stays, hours are freed."""
+    owned: OwnedMachine | None = None
+    """A machine of one's own to hold beside the rented price; absent: the report compares none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from seedance_ops.cost.ratio import UnitCost, UnitCostUnknown
 from seedance_ops.quality import wording
 from seedance_ops.reporting.bill import Bill, BillLine
 from seedance_ops.reporting.html import cell_lines, monthly_of
@@ -56,6 +57,7 @@ def _blocks(report: Report) -> Iterator[str]:
     yield _section("Strategies", _strategies(report))
     yield _section("Gates", _gates(report))
     yield _section("Where the money goes", _bill(report))
+    yield _section("Own hardware beside rented", _owned(report))
     yield _section("How far to trust it", _bullets(_doubts(report)))
     yield _provenance(report)
 
@@ -170,6 +172,31 @@ def _usd_and_share(bill: Bill, line: BillLine, variant: str) -> str:
     share = bill.time_share(line, variant)
     of_time = "" if share is None else f" ({wording.percent(share, signed=False)} of the time)"
     return f"{wording.number(line.usd_per_run[variant])}{of_time}"
+
+
+def _owned(report: Report) -> str:
+    head = ["USD per PFLOPS·h", "Depreciation", "Power", "Owned", "Rented", "Break-even h/a", "Cheaper"]
+    rows = [
+        [
+            row.variant,
+            _unit_cost(row.depreciation),
+            _unit_cost(row.power) + ("" if row.power_source == "unknown" else f" ({row.power_source})"),
+            _unit_cost(row.owned),
+            f"{_unit_cost(row.rented)} ({row.rented_price_key}, {row.rented_price_basis})",
+            _unit_cost(row.break_even),
+            f"{row.cheaper.replace('_', ' ')} at {wording.number(row.stated_hours_per_year)} h a year",
+        ]
+        for row in report.owned
+    ]
+    cells = [[escaped(cell) for cell in row] for row in rows]
+    return _table(head, cells, figures=range(1, 6)) if rows else ""
+
+
+def _unit_cost(cost: UnitCost | UnitCostUnknown) -> str:
+    shown = "—" if cost.estimate is None else wording.number(cost.estimate)
+    if isinstance(cost, UnitCostUnknown):
+        return f"{shown} ({cost.explanation})"
+    return shown if cost.low == cost.high else f"{shown} {wording.interval(cost.low, cost.high)}"
 
 
 def _doubts(report: Report) -> Iterator[str]:

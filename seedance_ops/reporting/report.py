@@ -6,7 +6,6 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from seedance_ops.cost.ledger import run_totals
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.screening import Screening
 from seedance_ops.jobs.training_job import TrainingJob
@@ -14,18 +13,14 @@ from seedance_ops.jobs.variants import Difference
 from seedance_ops.quality.results import GateResults
 from seedance_ops.quality.statistics import Statistics
 from seedance_ops.reporting.answer import answers_of
-from seedance_ops.reporting.bill import bill_of
 from seedance_ops.reporting.curves import curves_of
-from seedance_ops.reporting.economics import savings_of
 from seedance_ops.reporting.html import render_html
-from seedance_ops.reporting.limits import limits_of
+from seedance_ops.reporting.judged_run import JudgedRun
 from seedance_ops.reporting.pareto import pareto_of
 from seedance_ops.reporting.report_model import PriceUsed, Report, RunInOrder, StudyCost
-from seedance_ops.reporting.run_table import RunTable, peak_of
+from seedance_ops.reporting.run_table import RunTable
 from seedance_ops.reporting.run_tables import RunTables
 from seedance_ops.reporting.strategy_table import columns_of, effects_of, strategies_of
-from seedance_ops.reporting.study_cost import study_cost_of
-from seedance_ops.reporting.validity import validity_of
 
 __all__ = ["Report", "build_report", "failed_report", "render_html"]
 
@@ -55,13 +50,10 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         ledger: Rows of ``cost.ledger.ledger_of``; without it the report takes no bill apart.
         screening: What came before, where the job has phases.
     """
+    run = JudgedRun(manifest, stamp, tables, table, costs, statistics, gates, ledger, screening)
     job = manifest.job
     columns = columns_of(job, statistics)
     quality = job.workload.quality
-    study = study_cost_of(
-        costs, tables.earlier_launches, reused=manifest.reused, screening=screening, ledger=ledger
-    )
-    hourly = dict(zip(costs["variant"], costs["usd_per_accelerator_hour"], strict=True))
     return Report(
         job=job.metadata.name,
         description=job.metadata.description or None,
@@ -79,16 +71,8 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         strategies=strategies_of(job, statistics, columns),
         effects=effects_of(job, statistics, gates.gates),
         pareto=pareto_of(job, statistics),
-        bill=None
-        if ledger is None
-        else bill_of(
-            job.variants,
-            ledger,
-            runs=table.frame,
-            costs=costs,
-            checkpoint_writes=tables.checkpoint_writes,
-            usage=tables.usage,
-        ),
+        bill=run.bill,
+        owned=run.owned,
         curves=curves_of(tables, quality.metric if quality else None),
         differences=_differences(job),
         gates=gates.gates,
@@ -99,33 +83,10 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         reused=manifest.reused,
         order=_order(tables.launches, costs, manifest.reused),
         prices=_prices(costs),
-        study=study,
-        savings=savings_of(
-            job,
-            statistics,
-            usd_per_accelerator_hour=hourly,
-            study_usd=study.usd,
-            totals=None
-            if ledger is None
-            else run_totals(ledger).merge(table.frame[["variant", "seed"]], on=["variant", "seed"]),
-        ),
-        validity=validity_of(
-            manifest,
-            stamp,
-            runs=table.frame,
-            launches=tables.launches,
-            earlier_launches=tables.earlier_launches,
-            costs=costs,
-            statistics=statistics,
-            gates=gates,
-        ),
-        limits=limits_of(
-            job,
-            statistics,
-            table.frame,
-            manifest.reused,
-            {name: peak_of(manifest, name) for name in job.variants},
-        ),
+        study=run.study,
+        savings=run.savings,
+        validity=run.validity,
+        limits=run.limits,
         overrides=manifest.overrides,
         replaced=manifest.replaced,
         stamp=stamp,

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from seedance_ops.cost.owned_over_runs import OwnedOverRuns
 from seedance_ops.jobs.reuse import ReusedRuns
 from seedance_ops.jobs.screening import Screening
 from seedance_ops.jobs.variants import Difference
@@ -141,6 +142,8 @@ class Report(StrictModel):
     pareto: Pareto | None = None
     bill: Bill | None = None
     """None where no run was completed, or the run is of a version that kept no ledger."""
+    owned: tuple[OwnedOverRuns, ...] = ()
+    """Each variant on the machine of ``economics.owned``, beside the rented price; empty without one."""
     curves: tuple[Curve, ...] = ()
     differences: dict[str, tuple[Difference, ...]] = Field(default={})
     """Of each variant from the baseline."""

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from decimal import Decimal
 
 import torch
 
+from seedance_ops.training.compression.sparse_layout import entries_for as entries_for  # noqa: PLC0414 - mypy asks for it
+
 ENTRY_BYTES = 8
 """An int32 index and an fp32 value."""
-
-
-def entries_for(size: int, k_ratio: float) -> int:
-    """How many of a parameter's elements are sent: ``ceil(k_ratio · size)``, at least one.
-
-    In decimal arithmetic, since 0.07 · 100 is 7.000000000000001 in binary and would send eight.
-    """
-    return min(size, max(1, math.ceil(Decimal(str(k_ratio)) * size)))
 
 
 def select_largest(corrected: torch.Tensor, k: int) -> torch.Tensor:

@@ -1,0 +1,280 @@
+"""The loops of ``SparseRows`` on the CPU, compiled: select, pack and subtract row by row.
+
+A float32's bits without its sign, read as an integer, are in the order of magnitudes: zero, then the
+subnormal ones, the normal ones, infinity, and NaN as the largest. So magnitudes are compared as integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from seedance_ops.training.compression.sparse_layout import VALUE_BLOCK
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+Bytes = npt.NDArray[np.uint8]
+
+_MAGNITUDE = np.int32(0x7FFFFFFF)
+_INFINITY = 0x7F800000
+_SAMPLE = 4096
+_BLOCK = 16
+"""Elements looked at together: one register of 512 bits."""
+
+
+@njit(cache=True, nogil=True)
+def encode_sparse(  # noqa: PLR0917 - compiled functions take no dataclass
+    rows: Floats, bits: Ints, entries: int, value_at: int, low_at: int, high_at: int, width: int, out: Bytes
+) -> None:
+    """Write the encoded ``rows`` to ``out`` and leave the errors in ``rows``.
+
+    Args:
+        rows: ``[r, columns]``.
+        bits: The same memory as ``rows``, as integers.
+        entries: Elements sent of a row.
+        value_at: First byte of the values. Where that is not 0, the scales of the ``int4`` code precede.
+        low_at: First byte of the indices' low bits.
+        high_at: First byte of the map of high bits.
+        width: Low bits of an index.
+        out: ``[r, row_bytes]``.
+    """
+    candidates = np.empty(rows.shape[1], dtype=np.int32)
+    value_bits = np.empty(entries, dtype=np.int32)
+    values = value_bits.view(np.float32)
+    for r in range(rows.shape[0]):
+        found = select_largest(bits[r], entries, candidates)
+        indices = candidates[:entries]
+        for i in range(entries):
+            values[i] = rows[r, indices[i]] if i < found else 0.0
+        if value_at == 0:
+            _write_bf16(value_bits, out[r, :low_at])
+        else:
+            _write_int4(values, value_bits, out[r, :value_at], out[r, value_at:low_at])
+        _write_indices(indices, width, out[r, low_at:high_at], out[r, high_at:])
+        for i in range(entries):
+            rows[r, indices[i]] -= values[i]
+
+
+@njit(cache=True, nogil=True)
+def add_sparse(  # noqa: PLR0917
+    payload: Bytes, entries: int, value_at: int, low_at: int, high_at: int, width: int, out: Floats
+) -> None:
+    """Add every decoded row of ``payload`` to its row of ``out``, or to ``out``'s only one, in order.
+
+    Raises:
+        ValueError: for bytes that no row encodes to; nothing outside ``out`` is touched.
+    """
+    value_bits = np.empty(entries, dtype=np.int32)
+    values = value_bits.view(np.float32)
+    for r in range(payload.shape[0]):
+        if value_at == 0:
+            _read_bf16(payload[r, :low_at], value_bits)
+        else:
+            _read_int4(payload[r, :value_at], payload[r, value_at:low_at], values)
+        _add(payload[r, low_at:high_at], payload[r, high_at:], width, values, out[r % len(out)])
+
+
+@njit(cache=True, nogil=True)
+def select_largest(bits: Ints, entries: int, out: Ints) -> int:
+    """Ascending indices of the ``entries`` elements of largest magnitude in ``out``; of equal ones the first.
+
+    Args:
+        bits: One row's float32 elements, as integers.
+        entries: At most ``len(bits)``.
+        out: As long as ``bits``.
+
+    Returns:
+        How many were found. Zeros are not: ``out[found:entries]`` repeats the last index.
+    """
+    sample = _sample(bits)
+    wanted = float(entries)
+    if len(sample) < len(bits):
+        # Three standard deviations more than the expected number, so that seldom too few pass.
+        wanted = entries * len(sample) / len(bits)
+        wanted += 3.0 * np.sqrt(wanted) + 1.0
+    found = 0
+    for attempt in range(3):
+        threshold = 1
+        if attempt < 2 and wanted < len(sample):
+            at = len(sample) - int(np.ceil(wanted))
+            threshold = max(1, np.partition(sample, at)[at])
+        found = _at_least(bits, threshold, out)
+        if found >= entries or threshold == 1:
+            break
+        wanted *= 4.0
+    if found > entries:
+        _truncate(bits, entries, out[:found])
+        found = entries
+    out[found:entries] = out[found - 1] if found > 0 else 0
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _sample(bits: Ints) -> Ints:
+    """Magnitudes of one element in each of ``_SAMPLE`` equal stretches; of a short row, all.
+
+    Where in its stretch differs, since a fixed stride would stay within some columns of a matrix.
+    """
+    size = len(bits)
+    if size <= 2 * _SAMPLE:
+        return bits & _MAGNITUDE
+    sample = np.empty(_SAMPLE, dtype=np.int32)
+    stretch = size // _SAMPLE
+    for i in range(_SAMPLE):
+        # Knuth's multiplicative hash.
+        sample[i] = bits[i * stretch + (i * 2654435761 % 4294967296) * stretch // 4294967296] & _MAGNITUDE
+    return sample
+
+
+@njit(cache=True, nogil=True)
+def _at_least(bits: Ints, threshold: int, out: Ints) -> int:
+    """Indices of all magnitudes not below ``threshold``; how many."""
+    limit = np.int32(threshold)
+    size, found = len(bits), 0
+    whole = size - size % _BLOCK
+    for first in range(0, whole, _BLOCK):
+        passed = np.int32(0)
+        for i in range(first, first + _BLOCK):
+            passed |= np.int32((bits[i] & _MAGNITUDE) >= limit)
+        if passed:
+            for i in range(first, first + _BLOCK):
+                out[found] = i
+                found += (bits[i] & _MAGNITUDE) >= limit
+    for i in range(whole, size):
+        out[found] = i
+        found += (bits[i] & _MAGNITUDE) >= limit
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _truncate(bits: Ints, entries: int, candidates: Ints) -> None:
+    """Keep the ``entries`` largest, at the front."""
+    surplus = len(candidates) - entries
+    magnitudes = np.empty(len(candidates), dtype=np.int32)
+    for i in range(len(candidates)):
+        magnitudes[i] = bits[candidates[i]] & _MAGNITUDE
+    limit = np.partition(magnitudes, surplus)[surplus]
+    ties = entries - np.sum(magnitudes > limit)
+    kept = 0
+    for i in range(len(candidates)):
+        tied = magnitudes[i] == limit
+        if magnitudes[i] > limit or (tied and ties > 0):
+            candidates[kept] = candidates[i]
+            kept += 1
+            ties -= tied
+
+
+@njit(cache=True, nogil=True)
+def _bf16_of(bits: int) -> int:
+    """Upper half of a float32's bits after rounding to nearest, ties to even, as torch does."""
+    if bits & 0x7FFFFFFF > _INFINITY:
+        return 0x7FC0
+    pattern = bits & 0xFFFFFFFF
+    return ((pattern + 0x7FFF + ((pattern >> 16) & 1)) >> 16) & 0xFFFF
+
+
+@njit(cache=True, nogil=True)
+def _put_half(half: int, bytes_: Bytes, i: int) -> None:
+    bytes_[2 * i] = half & 0xFF
+    bytes_[2 * i + 1] = half >> 8
+
+
+@njit(cache=True, nogil=True)
+def _half_at(bytes_: Bytes, i: int) -> np.int32:
+    """The float32's bits of the i-th bfloat16."""
+    return np.int32((np.uint32(bytes_[2 * i]) << 16) | (np.uint32(bytes_[2 * i + 1]) << 24))
+
+
+@njit(cache=True, nogil=True)
+def _write_bf16(value_bits: Ints, out: Bytes) -> None:
+    """Round the values in place to what ``out`` says."""
+    for i in range(len(value_bits)):
+        _put_half(_bf16_of(value_bits[i]), out, i)
+        value_bits[i] = _half_at(out, i)
+
+
+@njit(cache=True, nogil=True)
+def _read_bf16(payload: Bytes, value_bits: Ints) -> None:
+    for i in range(len(value_bits)):
+        value_bits[i] = _half_at(payload, i)
+
+
+@njit(cache=True, nogil=True)
+def _write_int4(values: Floats, value_bits: Ints, scales: Bytes, out: Bytes) -> None:
+    """Seven levels on either side of zero; two's complement, the first of two values in the low half."""
+    out[:] = 0
+    scale_bits = np.empty(1, dtype=np.int32)
+    scale = scale_bits.view(np.float32)
+    for first in range(0, len(values), VALUE_BLOCK):
+        last = min(first + VALUE_BLOCK, len(values))
+        scale_bits[0] = np.max(value_bits[first:last] & _MAGNITUDE)
+        scale[0] /= np.float32(7.0)
+        _put_half(_bf16_of(scale_bits[0]), scales, first // VALUE_BLOCK)
+        scale_bits[0] = _half_at(scales, first // VALUE_BLOCK)
+        usable = 0 < scale_bits[0] < _INFINITY
+        for i in range(first, last):
+            level = 0
+            if usable:
+                level = int(min(max(np.rint(values[i] / scale[0]), -7.0), 7.0))
+            out[i // 2] |= (level & 0xF) << (4 * (i % 2))
+            values[i] = np.float32(level) * scale[0]
+
+
+@njit(cache=True, nogil=True)
+def _read_int4(scales: Bytes, payload: Bytes, values: Floats) -> None:
+    scale_bits = np.empty(1, dtype=np.int32)
+    scale = scale_bits.view(np.float32)
+    for i in range(len(values)):
+        if i % VALUE_BLOCK == 0:
+            scale_bits[0] = _half_at(scales, i // VALUE_BLOCK)
+        level = (int(payload[i // 2]) >> (4 * (i % 2))) & 0xF
+        values[i] = np.float32(level - 16 if level > 7 else level) * scale[0]
+
+
+@njit(cache=True, nogil=True)
+def _write_indices(indices: Ints, width: int, low: Bytes, high: Bytes) -> None:
+    """The Elias-Fano code of ``SparseLayout``."""
+    high[:] = 0
+    held, held_bits, at = 0, 0, 0
+    mask = (1 << width) - 1
+    for i in range(len(indices)):
+        index = int(indices[i])
+        bit = (index >> width) + i
+        high[bit >> 3] |= 1 << (bit & 7)
+        held |= (index & mask) << held_bits
+        held_bits += width
+        while held_bits >= 8:
+            low[at] = held & 0xFF
+            held >>= 8
+            held_bits -= 8
+            at += 1
+    if held_bits > 0:
+        low[at] = held
+
+
+@njit(cache=True, nogil=True)
+def _add(low: Bytes, high: Bytes, width: int, values: Floats, out: Floats) -> None:
+    """Add the values at the indices that ``_write_indices`` wrote."""
+    held, held_bits, at, i = 0, 0, 0, 0
+    mask = (1 << width) - 1
+    for byte in range(len(high)):
+        ones = int(high[byte])
+        bit = 8 * byte
+        while ones:
+            if ones & 1:
+                while held_bits < width:
+                    held |= int(low[at]) << held_bits
+                    held_bits += 8
+                    at += 1
+                index = ((bit - i) << width) | (held & mask)
+                if i >= len(values) or index >= len(out):
+                    raise ValueError("the payload is not that of a sparse row of this length")
+                out[index] += values[i]
+                held >>= width
+                held_bits -= width
+                i += 1
+            ones >>= 1
+            bit += 1
+    if i < len(values):
+        raise ValueError("the payload is not that of a sparse row of this length")

@@ -33,6 +33,8 @@ class RandomRows:
         chosen = self._chosen(rows.shape[1], rows.device)
         sent = rows[:, chosen].bfloat16()
         rows[:, chosen] -= sent
+        # An infinity among the elements that stay behind must not stay unseen.
+        sent[~torch.isfinite(rows).all(dim=1)] = torch.nan
         return sent.contiguous().view(torch.uint8)
 
     def decode(self, payload: torch.Tensor, columns: int) -> torch.Tensor:

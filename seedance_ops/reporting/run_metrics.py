@@ -117,17 +117,18 @@ def _time_to_target(evaluations: pd.DataFrame, quality: QualityConfig | None) ->
 
 
 def _critical_path(steps: pd.DataFrame) -> Metrics:
-    """Where the time of all ranks went (R2.1): sums of the rank that came last to each step's reduction.
+    """Where the time of all ranks went (R2.1): sums of the rank in each step that the others waited for.
 
-    The others waited for it, so its stall and its compute, and then the network, are the step; a mean over
-    ranks would call it network when one rank keeps the others waiting.
+    That is the one which stood still longest for a checkpoint (rank 0 commits it alone), else the one which
+    computed longest. What the others spent waiting for it is recorded as communication, or between two
+    buckets as compute; a mean over ranks would call it that.
     """
     resources = ("compute_s", "communication_wait_s", "checkpoint_stall_s")
-    seconds = steps.loc[:, ["step", *resources]].reset_index(drop=True)
+    seconds = steps.loc[:, ["step", *resources]]
     if seconds.isna().to_numpy().any():
         return dict.fromkeys(PATH_COLUMNS, math.nan)
-    came_s = seconds["checkpoint_stall_s"] + seconds["compute_s"]
-    path = seconds.loc[came_s.groupby(seconds["step"]).idxmax(), list(resources)].sum()
+    by_rank = seconds.sort_values(["step", "checkpoint_stall_s", "compute_s"])
+    path = by_rank.drop_duplicates("step", keep="last")[list(resources)].sum()
     return {column: float(path[resource]) for column, resource in zip(PATH_COLUMNS, resources, strict=True)}
 
 

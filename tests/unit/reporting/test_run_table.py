@@ -60,22 +60,30 @@ def test_metrics_follow_their_definitions(manifest, tables):
     assert row["target_elapsed_s"] == pytest.approx(3.0)
 
 
-def test_the_critical_path_is_that_of_the_rank_which_the_others_wait_for(tables):
-    """Step 1: rank 0 saves for 2 s, rank 1 waits for it. Step 2: rank 1 computes for 5 s, rank 0 waits."""
-    rows = [(1, 0, 3.0, 1.0, 2.0), (1, 1, 3.0, 3.0, 0.0), (2, 0, 3.0, 3.0, 0.0), (2, 1, 5.0, 1.0, 0.0)]
+def steps_of(tables, *rows):
     first = tables.steps.iloc[0].to_dict()
-    steps = pd.DataFrame(
+    return pd.DataFrame(
         first
         | {"step": step, "rank": rank, "compute_s": compute, "communication_wait_s": wait}
         | {"checkpoint_stall_s": stall, "step_time_s": compute + wait + stall}
         for step, rank, compute, wait, stall in rows
     )
+
+
+@pytest.mark.parametrize("waited_as_compute", [0.0, 2.0, 2.5])
+def test_the_critical_path_is_that_of_the_rank_which_the_others_wait_for(waited_as_compute, tables):
+    """Step 1: rank 0 saves for 2 s, rank 1 waits for it. Step 2: rank 1 computes for 5 s, rank 0 waits."""
+    waits = (1, 1, 3.0 + waited_as_compute, 3.0 - waited_as_compute, 0.0)
+    steps = steps_of(tables, (1, 0, 3.0, 1.0, 2.0), waits, (2, 0, 3.0, 3.0, 0.0), (2, 1, 5.0, 1.0, 0.0))
     found = session_metrics(steps)
     path = {name: found[f"path_{name}_s"] for name in ("compute", "network", "storage")}
     assert path == {"compute": 8.0, "network": 2.0, "storage": 2.0}
     assert found["train_elapsed_s"] == sum(path.values())
-    unknown = session_metrics(steps.assign(compute_s=[np.nan, 3.0, 3.0, 5.0]))
-    assert np.isnan(unknown["path_network_s"])
+
+
+def test_a_step_whose_parts_are_not_all_known_has_no_critical_path(tables):
+    found = session_metrics(steps_of(tables, (1, 0, 3.0, 1.0, 2.0), (1, 1, np.nan, 3.0, 0.0)))
+    assert np.isnan(found["path_network_s"])
 
 
 def energy_of(tables, *quantities):

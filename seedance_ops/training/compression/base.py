@@ -90,8 +90,3 @@ def ring_all_reduce_bytes(payload_bytes: int, world_size: int) -> int:
     does not divide evenly.
     """
     return round(2 * (world_size - 1) * payload_bytes / world_size)
-
-
-def all_gather_bytes(payload_bytes: int, world_size: int) -> int:
-    """Bytes one rank sends in an all-gather: its payload to, or on behalf of, each of the others."""
-    return (world_size - 1) * payload_bytes

@@ -22,7 +22,7 @@ from seedance_ops.training.compression.level_rows import LevelRows
 from seedance_ops.training.compression.owner_reduce import OwnerReduce
 from seedance_ops.training.compression.power_sgd import PowerSgd, Width
 from seedance_ops.training.compression.random_k import RandomK
-from seedance_ops.training.compression.topk_error_feedback import TopKErrorFeedback
+from seedance_ops.training.compression.sparse_rows import SparseRows
 
 
 def make_reduction(config: CompressionConfig) -> GradientReduction:
@@ -47,7 +47,12 @@ def _lossy(
     feedback = config.error_accumulation
     match config:
         case TopKErrorFeedbackConfig():
-            return TopKErrorFeedback(k_ratio=config.k_ratio, error_accumulation=feedback)
+            return OwnerReduce(
+                config.algorithm,
+                SparseRows(config.k_ratio, config.values),
+                error_feedback=feedback,
+                precondition=config.in_optimizer_units,
+            )
         case QuantizedErrorFeedbackConfig():
             return OwnerReduce(
                 config.algorithm,

@@ -8,7 +8,7 @@ import torch
 
 from seedance_ops.training.compression.base import Bucket, Reduction
 from seedance_ops.training.compression.owner_reduce import OwnerReduce
-from seedance_ops.training.compression.sparse import entries_for
+from seedance_ops.training.compression.sparse_layout import entries_for
 
 _STEP = "random_k.step"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Literal
 
 SparseValues = Literal["bf16", "int4"]
@@ -53,6 +54,7 @@ class SparseLayout:
         return self.low_at + _index_bytes(self.columns, self.entries, self.low_width)
 
 
+@cache
 def sparse_layout(columns: int, k_ratio: float, values: SparseValues) -> SparseLayout:
     """The layout with the width of low bits that makes the row shortest.
 

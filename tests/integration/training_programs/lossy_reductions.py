@@ -16,6 +16,7 @@ from seedance_ops.training.compression.config import (
     PowerSgdConfig,
     QuantizedErrorFeedbackConfig,
     RandomKConfig,
+    TopKErrorFeedbackConfig,
 )
 from seedance_ops.training.compression.factory import make_reduction
 from seedance_ops.training.compression.owner_rows import from_rows
@@ -27,6 +28,8 @@ CONFIGURATIONS: list[CompressionConfig] = [
         QuantizedErrorFeedbackConfig(algorithm="quantized_error_feedback", levels=n)
         for n in (3, 5, 7, 15, 255)
     ),
+    TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.05),
+    TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.05, values="int4"),
     RandomKConfig(algorithm="random_k", k_ratio=0.1),
     PowerSgdConfig(algorithm="powersgd"),
     PowerSgdConfig(algorithm="powersgd", rank=4),

@@ -10,7 +10,7 @@ from seedance_ops.training.session import TrainingSession
 
 def main() -> None:
     with TrainingSession.from_environment(steps=6, batch_per_rank=1) as session:
-        own = nn.Linear(64, 1, bias=False)
+        own = nn.Linear(64, 128, bias=False)
         model, optimizer = session.prepare(own, torch.optim.SGD(own.parameters(), lr=0.01))
         residual_before: torch.Tensor | None = None
         for step in session.steps():
@@ -25,7 +25,7 @@ def main() -> None:
                 optimizer.step()
             optimizer.zero_grad()
             session.record(None)
-            residual = session.reduction.state_dict()["weight"].clone()
+            residual = session.reduction.state_dict()["worker.weight"].clone()
             assert torch.isfinite(residual).all()
             if step.number == 3:
                 assert residual_before is not None

@@ -1,4 +1,4 @@
-"""Exits with 0 when the bytes that a session accounts for are the bytes that the loopback device carried."""
+"""Exits with 0 when the bytes that are accounted for are the bytes that the loopback device carried."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ import os
 import psutil
 import torch
 import torch.distributed as dist
+from pydantic import TypeAdapter
 from torch import nn
 
-from seedance_ops.training.compression.config import (
-    Bf16Config,
-    DenseConfig,
-    Fp16Config,
-    TopKErrorFeedbackConfig,
-)
-from seedance_ops.training.config import StopCondition
-from seedance_ops.training.environment import JobEnvironment, RankEnvironment
-from seedance_ops.training.session import TrainingSession
+from seedance_ops.training.compression.config import CompressionConfig
+from seedance_ops.training.compression.factory import make_reduction
+from seedance_ops.training.environment import RankEnvironment
+from seedance_ops.training.parallel import ProcessGroup
 
 STEPS = 5
 HEADERS = 1.1
 """TCP headers, acknowledgements, and the barriers around the count."""
+ALGORITHMS: list[dict[str, object]] = [
+    {"algorithm": "dense"},
+    {"algorithm": "bf16"},
+    {"algorithm": "fp16"},
+    {"algorithm": "topk_error_feedback", "k_ratio": 0.25},
+    {"algorithm": "random_k", "k_ratio": 0.25},
+    {"algorithm": "quantized_error_feedback", "levels": 5},
+    {"algorithm": "powersgd", "byte_share": 0.2},
+]
 
 
 def carried() -> int:
@@ -31,25 +36,27 @@ def carried() -> int:
     return int(sent)
 
 
+def check(group: ProcessGroup, algorithm: dict[str, object]) -> None:
+    config: CompressionConfig = TypeAdapter(CompressionConfig).validate_python(algorithm)
+    own, reduction = (
+        nn.Sequential(nn.Linear(1024, 1536, bias=False), nn.Linear(1536, 512)),
+        make_reduction(config),
+    )
+    model, measured = group.wrap(own, reduction)
+    before, accounted = carried(), 0
+    for _ in range(STEPS):
+        model(torch.randn(1, 1024)).sum().backward()
+        accounted += group.world_size * measured.take().bytes_on_wire
+    on_the_wire = carried() - before
+    assert accounted <= on_the_wire <= HEADERS * accounted, (algorithm, accounted, on_the_wire)
+    reduction.close()
+
+
 def main() -> None:
-    compression = {
-        "dense": DenseConfig(),
-        "bf16": Bf16Config(algorithm="bf16"),
-        "fp16": Fp16Config(algorithm="fp16"),
-        "topk_error_feedback": TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.25),
-    }[os.environ["ALGORITHM"]]
-    environment = JobEnvironment(RankEnvironment.read(os.environ), None, compression, None, None, None)
-    with TrainingSession(environment, stop=StopCondition(steps=STEPS), batch_per_rank=1, seed=0) as session:
-        own = nn.Sequential(nn.Linear(1024, 1536, bias=False), nn.Linear(1536, 512))
-        model, _ = session.prepare(own, torch.optim.SGD(own.parameters(), lr=0.1))
-        before = carried()
-        for _step in session.steps():
-            model(torch.randn(1, 1024)).sum().backward()
-            own.zero_grad()
-            session.record(None)
-        on_the_wire = carried() - before
-        accounted = session.world_size * sum(record.bytes_on_wire for record in session.log.steps)
-        assert accounted <= on_the_wire <= HEADERS * accounted, (accounted, on_the_wire)
+    group = ProcessGroup.join(RankEnvironment.read(os.environ), "gloo")
+    for algorithm in ALGORITHMS:
+        check(group, algorithm)
+    group.leave()
 
 
 if __name__ == "__main__":

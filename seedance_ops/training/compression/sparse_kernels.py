@@ -21,6 +21,7 @@ _INFINITY = 0x7F800000
 _SAMPLE = 4096
 _BIN_BITS = 19
 """Bits of a magnitude that a bin of the histogram leaves out: bins 3 to 6 % wide."""
+_BINS = 1 << (31 - _BIN_BITS)
 _BLOCK = 16
 """Elements looked at together: one register of 512 bits."""
 
@@ -115,7 +116,7 @@ def _histogram(bits: Ints) -> tuple[Ints, int]:
     Of one element in each of ``_SAMPLE`` equal stretches; of a short row, of all. Where in its stretch
     differs, since a fixed stride would stay within some columns of a matrix.
     """
-    counts = np.zeros(1 << (31 - _BIN_BITS), dtype=np.int32)
+    counts = np.zeros(_BINS, dtype=np.int32)
     size = len(bits)
     if size <= 2 * _SAMPLE:
         for i in range(size):
@@ -163,19 +164,33 @@ def _at_least(bits: Ints, threshold: int, out: Ints) -> int:
 @njit(cache=True, nogil=True)
 def _truncate(bits: Ints, entries: int, candidates: Ints) -> None:
     """Keep the ``entries`` largest, at the front."""
-    surplus = len(candidates) - entries
     magnitudes = np.empty(len(candidates), dtype=np.int32)
+    counts = np.zeros(_BINS, dtype=np.int32)
     for i in range(len(candidates)):
         magnitudes[i] = bits[candidates[i]] & _MAGNITUDE
-    limit = np.partition(magnitudes, surplus)[surplus]
+        counts[magnitudes[i] >> _BIN_BITS] += 1
+    limit = _nth_largest(magnitudes, entries, _lower_edge(counts, entries) >> _BIN_BITS)
     ties = entries - np.sum(magnitudes > limit)
     kept = 0
     for i in range(len(candidates)):
-        tied = magnitudes[i] == limit
-        if magnitudes[i] > limit or (tied and ties > 0):
-            candidates[kept] = candidates[i]
-            kept += 1
-            ties -= tied
+        tied = (magnitudes[i] == limit) & (ties > 0)
+        candidates[kept] = candidates[i]
+        kept += tied | (magnitudes[i] > limit)
+        ties -= tied
+
+
+@njit(cache=True, nogil=True)
+def _nth_largest(magnitudes: Ints, n: int, bin_: int) -> int:
+    """The n-th largest, which is known to be in ``bin_``: only those of that bin are put in order."""
+    inside = np.empty(len(magnitudes), dtype=np.int32)
+    found = 0
+    for i in range(len(magnitudes)):
+        own = magnitudes[i] >> _BIN_BITS
+        inside[found] = magnitudes[i]
+        found += own == bin_
+        n -= own > bin_
+    nth: int = np.partition(inside[:found], found - n)[found - n]
+    return nth
 
 
 @njit(cache=True, nogil=True)

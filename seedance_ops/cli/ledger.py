@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.table import Table
 
     from seedance_ops.cli.finished_run import FinishedRun
 
@@ -96,36 +97,37 @@ def _cleared_screening_usd(found: FinishedRun, frame: pd.DataFrame) -> float:
 
 def _print(frame: pd.DataFrame, in_no_row_usd: float) -> None:
     from rich.console import Console
+
+    keys = ["phase", "variant", "stage", "component", "tier", "unit", "source"]
+    sums = frame.groupby(keys, sort=False)[["quantity", "cost_usd"]].sum().reset_index()
+    for phase, of_phase in sums.groupby("phase", sort=False):
+        Console().print(_table(of_phase, f"phase: {phase!s}" if phase else None))
+    typer.echo(_sum_line(sums, in_no_row_usd))
+
+
+def _table(rows: pd.DataFrame, title: str | None) -> Table:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     from seedance_ops.quality.wording import number
 
-    keys = ["phase", "variant"]
-    rows = (
-        frame.groupby([*keys, "stage", "component", "tier", "unit", "source"], sort=False)
-        .agg(quantity=("quantity", "sum"), cost_usd=("cost_usd", "sum"))
-        .reset_index()
-    )
-    shown = keys if (rows["phase"] != "").any() else ["variant"]
-    table = Table()
-    for name in (*shown, "stage", "component", "quantity", "unit", "USD", "source"):
-        table.add_column(name, overflow="fold")  # of a cut word nobody can look up the rest
-    for _, block in rows.groupby(keys, sort=False):
-        for row in block.sort_values(["stage", "component", "tier"]).to_dict("records"):
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("variant", "stage", "component", "quantity", "USD", "source"):
+        table.add_column(name, justify="right" if name in {"quantity", "USD"} else "left", overflow="fold")
+    for variant, of_variant in rows.groupby("variant", sort=False):
+        for row in of_variant.sort_values(["stage", "component", "tier"]).to_dict("records"):
             tier = "" if row["tier"] == "-" else f" ({row['tier']})"
             table.add_row(
-                *(str(row[name]) for name in (*shown, "stage")),
-                f"{row['component']}{tier}",
-                number(row["quantity"]),
-                str(row["unit"]),
+                str(variant),
+                str(row["stage"]),
+                f"{row['component']}{tier}".replace("_", " "),  # so that it breaks between words
+                f"{number(row['quantity'])} {row['unit']}",
                 number(row["cost_usd"]),
                 str(row["source"]),
             )
-        names = (str(block[name].iloc[0]) for name in shown)
-        table.add_row(*names, "", "total", "", "", number(block["cost_usd"].sum()), "", style="bold")
-        table.add_section()
-    Console().print(table)
-    typer.echo(_sum_line(rows, in_no_row_usd))
+        total = number(of_variant["cost_usd"].sum())
+        table.add_row(str(variant), "", "total", "", total, "", style="bold", end_section=True)
+    return table
 
 
 def _sum_line(rows: pd.DataFrame, in_no_row_usd: float) -> str:

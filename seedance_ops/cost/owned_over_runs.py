@@ -23,7 +23,7 @@ _RENTED = "rented_usd_per_pflops_hour"
 _BREAK_EVEN = "break_even_hours_per_year"
 _S_PER_H = 3600.0
 _FLOPS_PER_PFLOPS = 1e15
-STATED = "follows from stated figures alone: what the runs achieved cancels"
+STATED = "exact: from stated figures alone"
 Found = UnitCost | UnitCostUnknown
 Cheaper = Literal["owned", "rented", "not_judgeable"]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from seedance_ops.quality.wording import number
 from seedance_ops.reporting.bill import Bill, steps_between
@@ -32,6 +33,7 @@ def waterfall_plot(bill: Bill, baseline: str, variant: str, label: str, *, prefi
         axes.invert_yaxis()
         left, right = _span(bill.total_usd[baseline], [change for _, change in steps])
         axes.set_xlim(left, right)
+        axes.xaxis.set_major_locator(MaxNLocator(5))  # long numbers, where bills differ by little
         axes.set_xlabel("USD per run" if left == 0.0 else "USD per run; the axis does not start at 0")
         grid(axes, "x")
         return inline(figure, prefix, label)

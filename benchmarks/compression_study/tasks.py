@@ -27,7 +27,7 @@ class Recipe:
 
 
 RECIPES = {
-    "scratch": Recipe(900, (8e-3, 4e-3, 1.2e-2)),
+    "scratch": Recipe(900, (1.2e-2, 8e-3, 1.8e-2)),
     "tune": Recipe(400, (2e-3, 1e-3, 4e-3)),
     "digits": Recipe(300, (4e-3, 2e-3, 8e-3)),
 }

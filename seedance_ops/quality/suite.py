@@ -41,7 +41,7 @@ class BytesArguments(Share):
     gradient_bytes: Literal[2, 4, 8] = 4
     """Bytes an element of an uncompressed gradient has: 2 for a model in half precision."""
     tensors: int = Field(default=10_000, ge=1)
-    """At most so many parameter tensors: top-k rounds its selection up in each."""
+    """At most so many parameter tensors: what is encoded is rounded up in each."""
 
 
 class _Expectation(StrictModel):

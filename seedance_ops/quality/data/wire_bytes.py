@@ -8,18 +8,29 @@ import pandas as pd
 
 from seedance_ops.quality.data.fact import DataFact
 from seedance_ops.training.compression.config import (
+    SMALLEST,
     Bf16Config,
     CompressionConfig,
     DenseConfig,
     Fp16Config,
+    PowerSgdConfig,
+    QuantizedErrorFeedbackConfig,
+    RandomKConfig,
     TopKErrorFeedbackConfig,
 )
+from seedance_ops.training.compression.level_tables import BLOCK, TABLES
+from seedance_ops.training.compression.sparse_layout import sparse_layout
 
 CHECK = "bytes_consistent"
 _FP32_BYTES = 4
 _HALF_BYTES = 2
-_ENTRY_BYTES = 8
-"""Of top-k: an int32 index and an fp32 value (``training.compression.sparse``)."""
+_PADDING_BYTES = 256
+"""At most, for each parameter and message: what fills up a row, and what rounds an encoded one up."""
+_SMALL_PARTS = 100
+"""More buckets than a step has: the small tensors of each are padded as one."""
+_LONG_ROW = 2**20
+_SHORT_ROWS = 0.9
+"""An index in a short row takes a little less than in a long one."""
 _ROUNDING = 1e-3
 """Each bucket's share of a ring is a whole number of bytes."""
 _Bytes = npt.NDArray[np.float64]
@@ -42,7 +53,7 @@ def bytes_consistent(
         compression: What the variant asks for.
         world_size: Ranks n. A single one sends nothing.
         gradient_bytes: Bytes an element of the gradients has without compression: 4, or 2 for 16-bit models.
-        tensors: At most so many parameter tensors: top-k rounds its selection up in each.
+        tensors: At most so many parameter tensors: what is encoded is rounded up in each.
 
     Returns:
         ``None`` for an algorithm whose bytes follow from nothing that is known here.
@@ -77,12 +88,29 @@ def _bounds(
         return _about(dense * gradient_bytes / _FP32_BYTES)
     if isinstance(compression, Bf16Config | Fp16Config):
         return _about(dense * _HALF_BYTES / _FP32_BYTES)
+    rate = _least_bytes_per_element(compression)
+    if rate is None:
+        return None
+    # The session checks the exact formula at every bucket, by the shapes that only it knows. Small tensors
+    # travel as bfloat16, and so do a run's first steps with ``dense_steps``.
+    elements = dense * world_size / (2 * (world_size - 1) * _FP32_BYTES)
+    padded = np.minimum(tensors, elements / SMALLEST + _SMALL_PARTS)
+    padding = 2 * (world_size - 1) * padded * _PADDING_BYTES
+    most = dense * max(_HALF_BYTES, rate) / _FP32_BYTES + padding
+    return _about(dense * rate / _FP32_BYTES)[0], _about(most)[1]
+
+
+def _least_bytes_per_element(compression: CompressionConfig) -> float | None:
+    """Where every tensor is large enough to be encoded."""
+    if isinstance(compression, QuantizedErrorFeedbackConfig):
+        return TABLES[compression.levels].bits_per_element / 8 + _HALF_BYTES / BLOCK
     if isinstance(compression, TopKErrorFeedbackConfig):
-        elements = dense * world_size / (2 * (world_size - 1) * _FP32_BYTES)
-        entries = elements * compression.k_ratio
-        to_all = (world_size - 1) * _ENTRY_BYTES
-        return _about(entries * to_all)[0], _about(np.minimum(elements, entries + tensors) * to_all)[1]
-    return None
+        row = sparse_layout(_LONG_ROW, compression.k_ratio, compression.values)
+        return _SHORT_ROWS * row.row_bytes / _LONG_ROW
+    if isinstance(compression, RandomKConfig):
+        return compression.k_ratio * _HALF_BYTES
+    # How thin PowerSGD's matrices are depends on shapes: at least it sends something.
+    return 1e-6 if isinstance(compression, PowerSgdConfig) else None
 
 
 def _about(expected: _Bytes) -> tuple[_Bytes, _Bytes]:

@@ -10,6 +10,9 @@ from seedance_ops.strict_model import StrictModel
 
 Backend = Literal["gloo", "nccl"]
 
+SMALLEST = 4096
+"""Elements from which a matrix is compressed. Smaller ones, norms and biases are few and each matters."""
+
 
 class DenseConfig(StrictModel):
     """No compression: the all-reduce in the gradients' own type. What a plan without a block means."""

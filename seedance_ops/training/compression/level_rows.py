@@ -7,10 +7,8 @@ import math
 import torch
 from torch.nn.functional import pad
 
-from seedance_ops.training.compression.level_tables import TABLES, LevelCount
+from seedance_ops.training.compression.level_tables import BLOCK, TABLES, LevelCount
 
-BLOCK = 256
-"""Elements that share a scale."""
 _SCALE_BYTES = 2
 
 

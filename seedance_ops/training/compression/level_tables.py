@@ -7,6 +7,9 @@ from typing import Literal
 
 LevelCount = Literal[3, 5, 7, 15, 255]
 
+BLOCK = 256
+"""Elements that share a scale."""
+
 
 @dataclass(frozen=True)
 class LevelTable:

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import pad
 
+from seedance_ops.training.compression.config import SMALLEST
 from seedance_ops.training.compression.half_rows import HalfRows
 from seedance_ops.training.compression.owner_mean import Part
 from seedance_ops.training.compression.without_state import elements_of
 
-SMALLEST = 4096
-"""Elements from which a matrix is compressed. Smaller ones, norms and biases are few and each matters."""
 _HALF = HalfRows()
 
 

@@ -20,7 +20,11 @@ CASES = {
         18,
         60,
         "variants.topk.gradient_compression.k_ration",
-        ["unknown key", "try: k_ratio", "allowed: algorithm, k_ratio, error_accumulation, allreduce_backend"],
+        [
+            "unknown key",
+            "try: k_ratio",
+            "allowed: error_accumulation, dense_steps, allreduce_backend, algorithm, k_ratio",
+        ],
     ),
     "duplicate key": (
         ("launcher: local", "launcher: local\nlauncher: other"),

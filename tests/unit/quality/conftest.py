@@ -73,7 +73,7 @@ def runs() -> Callable[..., pd.DataFrame]:
 
 SEEDS, RANKS, STEPS = 3, 2, 3
 DENSE_BYTES, TOPK_BYTES = 8000, 160
-"""Two ranks, 2,000 elements: a ring sends 2 · ½ · 4 · 2000 bytes, an all-gather of 1 % of them 20 · 8."""
+"""Two ranks, 2,000 elements: a ring sends 2 · ½ · 4 · 2000 bytes, 1 % of them 20 · 3, and padding."""
 PRICE = Price.model_validate(
     {
         "key": "made-up",

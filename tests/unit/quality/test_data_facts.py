@@ -25,6 +25,9 @@ from seedance_ops.training.compression.config import (
     Bf16Config,
     DenseConfig,
     Fp16Config,
+    PowerSgdConfig,
+    QuantizedErrorFeedbackConfig,
+    RandomKConfig,
     TopKErrorFeedbackConfig,
 )
 from tests.unit.quality.conftest import PRICE, RANKS, SEEDS, STEPS
@@ -33,6 +36,9 @@ HARDWARE = Path(__file__).resolve().parents[3] / "include/catalog/hardware.yaml"
 BF16 = Bf16Config(algorithm="bf16")
 FP16 = Fp16Config(algorithm="fp16")
 TOPK = TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.01)
+QUANTIZED = QuantizedErrorFeedbackConfig(algorithm="quantized_error_feedback", levels=5)
+RANDOM = RandomKConfig(algorithm="random_k", k_ratio=0.01)
+POWERSGD = PowerSgdConfig(algorithm="powersgd")
 
 
 def completeness(tables, variant="topk", seeds=tuple(range(SEEDS)), ranks=RANKS):
@@ -182,11 +188,14 @@ def bytes_fact(steps, compression, world_size, gradient_bytes=4, tensors=100):
     ("compression", "world_size", "bytes_sent", "dense"),
     [
         # A million elements over 8 ranks: a ring sends 8 · N (n−1)/n bytes in fp32, 4 · N (n−1)/n in bf16;
-        # an all-gather of 1 % as (int32, fp32) pairs (n−1) · 0.01 N · 8.
+        # 1 % of them as bf16 with an index of 8.6 bits each way, 2 (n−1)/n · 0.01 N · 3.07.
         (DenseConfig(), 8, 7_000_000, 7_000_000),
         (BF16, 8, 3_500_000, 7_000_000),
         (FP16, 8, 3_500_000, 7_000_000),
-        (TOPK, 8, 560_000, 7_000_000),
+        (TOPK, 8, 53_800, 7_000_000),
+        (QUANTIZED, 8, 1.75e6 * (0.3 + 2 / 256), 7_000_000),
+        (RANDOM, 8, 35_000, 7_000_000),
+        (POWERSGD, 8, 500_000, 7_000_000),
         (DenseConfig(), 1, 0, 0),
         (BF16, 1, 0, 0),
         (TOPK, 1, 0, 0),
@@ -203,8 +212,11 @@ def test_bytes_are_those_of_the_algorithm(compression, world_size, bytes_sent, d
         (DenseConfig(), 8, 3_500_000, 7_000_000),
         (BF16, 8, 7_000_000, 7_000_000),
         (TOPK, 8, 7_000_000, 7_000_000),
-        (TOPK, 8, 550_000, 7_000_000),  # fewer entries than 1 %
-        (TOPK, 8, 560_000 + 7 * 8 * 150, 7_000_000),  # more than one more in each of 100 tensors
+        (TOPK, 8, 40_000, 7_000_000),  # fewer entries than 1 %
+        (QUANTIZED, 8, 500_000, 7_000_000),  # fewer than 2.4 bits an element
+        (RANDOM, 8, 30_000, 7_000_000),
+        (POWERSGD, 8, 4_000_000, 7_000_000),  # more than bf16
+        (POWERSGD, 8, 0, 7_000_000),
         (DenseConfig(), 8, 0, 0),
         (DenseConfig(), 8, np.nan, 7_000_000),
         (DenseConfig(), 1, 400, 0),
@@ -214,8 +226,8 @@ def test_bytes_of_another_algorithm_are_a_violation(compression, world_size, byt
     assert bytes_fact(sent(bytes_sent, dense), compression, world_size).violations == 1
 
 
-def test_top_k_rounds_up_in_each_tensor():
-    assert bytes_fact(sent(560_000 + 7 * 8 * 100, 7_000_000), TOPK, 8).violations == 0
+def test_every_tensor_may_be_padded():
+    assert bytes_fact(sent(3_500_000 + 14 * 100 * 200, 7_000_000), TOPK, 8).violations == 0
 
 
 def test_a_model_in_half_precision_sends_half():

@@ -17,6 +17,7 @@ from compression_study.tasks import BASE, RECIPES
 PROGRAM = Path(__file__).resolve().parents[1] / "rank_programs/compression_quality.py"
 RANKS = 2
 TIMEOUT_S = 1800
+BASELINE = "dense"
 HELD_OUT = (1001,)
 """Seeds by which learning rates are chosen; none of them is judged."""
 
@@ -73,14 +74,19 @@ class Study:
                 progress.advance(bar)
 
     def learning_rate(self, task: str, compressor: str) -> float:
-        """The best of the recipe's on the held-out seeds; the recipe's first before they were run."""
+        """The best of the recipe's on the held-out seeds.
+
+        Of a compressor that was not tuned it is that of the dense runs, and of those the recipe's first.
+        """
         recipe = RECIPES[task]
         means = {}
         for lr in recipe.learning_rates:
             losses = [self.final_loss(Training(task, compressor, s, lr, recipe.steps)) for s in HELD_OUT]
             if all(loss is not None for loss in losses):
                 means[lr] = sum(loss for loss in losses if loss is not None) / len(losses)
-        return min(means, key=lambda lr: means[lr]) if means else recipe.learning_rates[0]
+        if means:
+            return min(means, key=lambda lr: means[lr])
+        return recipe.learning_rates[0] if compressor == BASELINE else self.learning_rate(task, BASELINE)
 
     def base_model(self) -> Path:
         """The model that is fine-tuned, trained once."""

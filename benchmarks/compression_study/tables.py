@@ -11,12 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from compression_study.links import ALONE, LINKS, StepTimes, Timings
-from compression_study.quality import RANKS, Study, Training
+from compression_study.quality import BASELINE, RANKS, Study, Training
 from compression_study.tasks import RECIPES
 from seedance_ops.stats.equivalence import Equivalence, equivalence
 
 MARGIN_NATS = 0.02
-BASELINE = "dense"
 
 
 def print_tables(study: Study, timings: Timings) -> None:

@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from seedance_ops.cost.owned import HOURS_PER_YEAR, OwnedMachine, break_even_hours
+from seedance_ops.cost.owned import break_even_hours
+from seedance_ops.cost.ownership import HOURS_PER_YEAR, OwnedMachine
 from seedance_ops.cost.ratio import UnitCost, UnitCostUnknown, Values, ratio_of_sums
 from seedance_ops.cost.run_cost import KEYS
 from seedance_ops.strict_model import StrictModel

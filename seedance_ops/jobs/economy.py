@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from seedance_ops.cost.owned import OwnedMachine
+from seedance_ops.cost.ownership import OwnedMachine
 from seedance_ops.cost.unit_prices import OtherPrices
 from seedance_ops.strict_model import StrictModel
 

@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping
 
 import torch
 
+from seedance_ops.training.errors import CheckpointError
+
+_KINDS = ("worker.", "owner.", "basis.")
+"""What a rank left out of its messages, what an owner left out of its answers, and PowerSGD's bases."""
+
 
 class Residuals:
     """Tensors by name, in the space of unscaled gradients.
@@ -60,6 +65,11 @@ class Residuals:
         return dict(self._kept)
 
     def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Take up residuals."""
+        """Take up residuals; raises ``CheckpointError`` for what no reduction of today has left."""
+        if strange := [name for name in state if not name.startswith(_KINDS)]:
+            raise CheckpointError(
+                f"the checkpoint carries gradients of {strange[0]} and {len(strange) - 1} others in a "
+                "form of an earlier version, which cannot be taken up: start the run again"
+            )
         self._pending.clear()
         self._kept = dict(state)

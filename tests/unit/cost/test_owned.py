@@ -9,12 +9,12 @@ from pydantic import ValidationError
 
 from seedance_ops.cost.errors import BadQuantity
 from seedance_ops.cost.owned import (
-    OwnedHardware,
     owned_beside_rented,
     owned_cost_per_pflops_hour,
     rented_cost_per_pflops_hour,
     report_power_per_pflops_hour,
 )
+from seedance_ops.cost.ownership import OwnedHardware
 
 SERVER = {
     "purchase_usd": 300_000.0,

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from seedance_ops.cost.owned import OwnedHardware, OwnedMachine, owned_beside_rented
+from seedance_ops.cost.owned import owned_beside_rented
 from seedance_ops.cost.owned_over_runs import STATED, owned_over_runs
+from seedance_ops.cost.ownership import OwnedHardware, OwnedMachine
 from seedance_ops.cost.ratio import UnitCost, UnitCostUnknown, ratio_of_sums
 from seedance_ops.cost.run_cost import price_runs
 

@@ -22,6 +22,7 @@ from seedance_ops.training.compression.dense_first import DenseFirst
 from seedance_ops.training.compression.factory import make_reduction
 from seedance_ops.training.compression.power_sgd import PowerSgd, Width
 from seedance_ops.training.compression.preconditioning import sizes_by_optimizer
+from seedance_ops.training.errors import CheckpointError
 
 SHAPE = (80, 64)
 LOSSY: list[CompressionConfig] = [
@@ -121,6 +122,12 @@ def test_a_loss_scale_that_changes_does_not_change_what_is_carried(bound, config
         now["scale"] = scale
         reduced = step(scaled, parameter, gradient(n) * scale)
         assert torch.equal(reduced / scale, step(plain, other, gradient(n)))
+
+
+def test_what_an_earlier_version_carried_is_refused_not_dropped(bound) -> None:
+    reduction, _ = bound(TopKErrorFeedbackConfig(algorithm="topk_error_feedback"))
+    with pytest.raises(CheckpointError, match="start the run again"):
+        reduction.load_state_dict({"blocks.0.weight": torch.zeros(SHAPE)})
 
 
 def test_without_error_feedback_nothing_is_carried(bound) -> None:

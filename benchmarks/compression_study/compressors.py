@@ -37,6 +37,11 @@ def configuration(name: str) -> CompressionConfig:
     return found
 
 
+def bucket_cap_mb(name: str) -> int:
+    """DDP's own default, but one bucket for torch's PowerSGD."""
+    return 1000 if "powersgd" in name else 25
+
+
 def register_torch_hook(name: str, model: DistributedDataParallel) -> None:
     """One of ``TORCH``, as its documentation says to."""
     match name:

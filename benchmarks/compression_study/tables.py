@@ -21,7 +21,7 @@ MARGIN_NATS = 0.02
 def print_tables(study: Study, timings: Timings) -> None:
     console = Console()
     for task in RECIPES:
-        rows = list(quality_of(study, timings, task))
+        rows = list(quality_of(study, task))
         if rows:
             console.print(table_of(f"{task}: {RECIPES[task].steps} steps, {RANKS} ranks", rows))
     for link in LINKS:
@@ -34,28 +34,17 @@ def results_of(study: Study, timings: Timings) -> list[dict[str, Any]]:
     """One entry for each metric, for ``write_results``."""
     results: list[dict[str, Any]] = []
     for task in RECIPES:
-        for row in quality_of(study, timings, task):
-            results.append(
-                {
-                    "metric": f"val_loss_difference_{task}_{row['compressor']}",
-                    "unit": "nats",
-                    "ours": row["difference"],
-                    "interval_90": row["interval_90"],
-                    "equivalent": row["equivalent"],
-                    "n": row["seeds"],
-                }
-            )
-            results += [
-                {
-                    "metric": f"seconds_to_target_{task}_{link}",
-                    "compressor": row["compressor"],
-                    "unit": "s",
-                    "ours": row[f"to_target_s_{link}"],
-                    "n": row["seeds"],
-                }
-                for link in LINKS
-                if f"to_target_s_{link}" in row
-            ]
+        results += [
+            {
+                "metric": f"val_loss_difference_{task}_{row['compressor']}",
+                "unit": "nats",
+                "ours": row["difference"],
+                "interval_90": row["interval_90"],
+                "equivalent": row["equivalent"],
+                "n": row["seeds"],
+            }
+            for row in quality_of(study, task)
+        ]
     for link in LINKS:
         found = timings.of(link)
         results += [
@@ -83,7 +72,7 @@ def results_of(study: Study, timings: Timings) -> list[dict[str, Any]]:
     return results
 
 
-def quality_of(study: Study, timings: Timings, task: str) -> Iterator[dict[str, Any]]:
+def quality_of(study: Study, task: str) -> Iterator[dict[str, Any]]:
     """Every compressor with at least one seed in common with the dense runs."""
     baseline = losses_of(study, task, BASELINE)
     if baseline.empty:
@@ -115,12 +104,7 @@ def quality_of(study: Study, timings: Timings, task: str) -> Iterator[dict[str, 
         if isinstance(tested, Equivalence) and name != BASELINE:
             row["interval_90"] = [tested.effect.low, tested.effect.high]
             row["equivalent"] = tested.effect.low > -MARGIN_NATS and tested.effect.high < MARGIN_NATS
-        steps = steps_to(study, task, name, target)
-        row["steps_to_target"] = steps
-        for link in LINKS:
-            times = timings.of(link).get(name)
-            if steps is not None and times is not None:
-                row[f"to_target_s_{link}"] = steps * times.median_ms / 1e3
+        row["steps_to_target"] = steps_to(study, task, name, target)
         yield row
 
 

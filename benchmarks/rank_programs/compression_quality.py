@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from compression_study.compressors import OURS, configuration, register_torch_hook
+from compression_study.compressors import OURS, bucket_cap_mb, configuration, register_torch_hook
 from compression_study.tasks import BATCH_PER_RANK, learning_rate_factor, make_task
 
 from seedance_ops.training.compression.factory import make_reduction
@@ -45,7 +45,7 @@ def main() -> None:
         reduction = make_reduction(configuration(chosen.compressor))
         model, measured = group.wrap(task.model, reduction, optimizer)
     else:
-        model = DistributedDataParallel(task.model, bucket_cap_mb=1000)
+        model = DistributedDataParallel(task.model, bucket_cap_mb=bucket_cap_mb(chosen.compressor))
         register_torch_hook(chosen.compressor, model)
     curve = []
     per_step = group.world_size * BATCH_PER_RANK

@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from compression_study.compressors import OURS, configuration, register_torch_hook
+from compression_study.compressors import OURS, bucket_cap_mb, configuration, register_torch_hook
 from compression_study.tasks import example
 
 from seedance_ops.netlab.counters import sent_by_this_rank
@@ -66,7 +66,7 @@ def step_of(name: str, group: ProcessGroup, tokens: torch.Tensor, closers: list[
         closers.append(reduction.close)
         model, measured = group.wrap(own, reduction, optimizer)
     else:
-        model, measured = DistributedDataParallel(own, bucket_cap_mb=1000), None
+        model, measured = DistributedDataParallel(own, bucket_cap_mb=bucket_cap_mb(name)), None
         if name != ALONE:
             register_torch_hook(name, model)
 

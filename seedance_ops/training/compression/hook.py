@@ -92,7 +92,7 @@ class _Mark:
         self._event: torch.cuda.Event | None = None
         if device.type == "cuda":
             self._event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-            self._event.record()
+            self._event.record(torch.cuda.current_stream(device))
 
     def until(self, later: _Mark) -> float:
         """Seconds from this mark to a later one, at least 0."""

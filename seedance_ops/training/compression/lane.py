@@ -71,19 +71,31 @@ class Lane:
         self._thread.join(_PATIENCE_S)
 
     def _run(self) -> None:
+        if self._stream is not None:
+            torch.cuda.set_device(self._device)  # of this thread
+        failed: Exception | None = None
         while (job := self._jobs.get()) is not None:
+            if failed is None:
+                failed = self._finish(job)
+            else:
+                # The other ranks are still in the collective that failed here: no other may follow it.
+                job.reduction.future.set_exception(failed)  # type: ignore[arg-type]
+
+    def _finish(self, job: _Job) -> Exception | None:
+        """Run a job to its future; returns what it raised."""
+        with torch.cuda.stream(self._stream):
             try:
                 reduced, job.reduction.bytes_sent = self._reduce(job)
             # Whatever it is, it belongs to the rank's main thread, which waits for this future.
             except BaseException as error:  # noqa: BLE001
-                job.reduction.future.set_exception(error)  # type: ignore[arg-type, unused-ignore]
-            else:
-                job.reduction.future.set_result(reduced)
+                failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
+                job.reduction.future.set_exception(failure)  # type: ignore[arg-type]
+                return failure
+            # On the lane's stream still: the future notes how far it has come.
+            job.reduction.future.set_result(reduced)
+            return None
 
     def _reduce(self, job: _Job) -> tuple[torch.Tensor, int]:
-        if self._stream is None:
-            return job.work(self._group)
-        assert job.ready is not None
-        with torch.cuda.stream(self._stream):
+        if self._stream is not None and job.ready is not None:
             self._stream.wait_event(job.ready)
-            return job.work(self._group)
+        return job.work(self._group)

@@ -23,7 +23,7 @@ class LevelRows:
         self._table = TABLES[levels]
         self._block = block
         half = torch.tensor(self._table.half, dtype=torch.float32)
-        self._levels = torch.cat([-half.flip(0), torch.zeros(1), half])
+        self._levels = torch.cat([-half.flip(0), torch.zeros(1, dtype=torch.float32), half])
         self._borders = (self._levels[1:] + self._levels[:-1]) / 2
 
     def row_bytes(self, columns: int) -> int:
@@ -53,7 +53,7 @@ class LevelRows:
             return self._decode_anywhere(scales, digits, columns)
         from seedance_ops.training.compression.level_kernels import add_digits
 
-        rows = torch.zeros(payload.shape[0], columns)
+        rows = torch.zeros(payload.shape[0], columns, dtype=torch.float32)
         for row in range(payload.shape[0]):
             self._add(add_digits, scales[row : row + 1], digits[row : row + 1], rows[row])
         return rows
@@ -65,7 +65,7 @@ class LevelRows:
             return self._decode_anywhere(scales, digits, columns).sum(dim=0)
         from seedance_ops.training.compression.level_kernels import add_digits
 
-        total = torch.zeros(columns)
+        total = torch.zeros(columns, dtype=torch.float32)
         self._add(add_digits, scales, digits, total)
         return total
 
@@ -86,7 +86,7 @@ class LevelRows:
             scales = largest
         else:
             # The last block may be short: its own number of elements counts.
-            counts = torch.full((blocks,), float(self._block), device=rows.device)
+            counts = torch.full((blocks,), float(self._block), dtype=torch.float32, device=rows.device)
             counts[-1] = columns - (blocks - 1) * self._block
             scales = (grouped.square().sum(dim=2) / counts).sqrt()
         scales = torch.where(torch.isfinite(largest), scales, torch.nan)

@@ -11,7 +11,7 @@ from seedance_ops.training.compression.base import Bound, Bucket, Reduction
 from seedance_ops.training.compression.codec import RowCodec
 from seedance_ops.training.compression.lane import Lane
 from seedance_ops.training.compression.owner_mean import Part, owner_mean, owner_mean_bytes
-from seedance_ops.training.compression.owner_rows import columns_of, from_rows, to_rows
+from seedance_ops.training.compression.owner_rows import TURN, columns_of, from_rows, to_rows
 from seedance_ops.training.compression.preconditioning import sizes_by_optimizer
 from seedance_ops.training.compression.residuals import Residuals
 from seedance_ops.training.compression.small_tensors import SmallTensors, is_compressed, small_row_bytes
@@ -38,6 +38,8 @@ class OwnerReduce:
         """Learn the parameters, and open a lane; a collective call."""
         self._bound = bound
         self._residuals.loss_scale = bound.loss_scale
+        # Compiled now, or refused now: not in the first step's time.
+        self._codec.decode(self._codec.encode(torch.zeros(1, TURN, dtype=torch.float32)), TURN)
         self._lane = Lane(bound.device)
 
     def close(self) -> None:
@@ -96,7 +98,7 @@ class OwnerReduce:
         """Gradient and residual of one parameter in rows, and the sizes that they are in units of."""
         name = self._bound.names[id(parameter)]
         rows = to_rows(gradient, group.size())
-        owned = torch.zeros(rows.shape[1], device=rows.device)
+        owned = torch.zeros(rows.shape[1], dtype=torch.float32, device=rows.device)
         if self._error_feedback:
             self._residuals.add_to(rows, f"worker.{name}")
             self._residuals.add_to(owned, f"owner.{name}")

@@ -62,6 +62,7 @@ class PowerSgd:
         """Learn the parameters, and open a lane; a collective call."""
         self._names = bound.names
         self._carried.loss_scale = bound.loss_scale
+        _FACTOR.decode(_FACTOR.encode(torch.zeros(1, TURN, dtype=torch.float32)), TURN)  # compiled now
         self._lane = Lane(bound.device)
 
     def close(self) -> None:
@@ -90,15 +91,16 @@ class PowerSgd:
                 for (name, gradient), matrix in zip(large, matrices, strict=True)
             ]
             lefts, sent = _mean_of(thin, small, group)
-            lefts = [_orthonormal(left) for left in lefts]
-            thin = [matrix.T @ left for matrix, left in zip(matrices, lefts, strict=True)]
+            bases = [_orthonormal(left.mean) for left in lefts]
+            thin = [matrix.T @ basis for matrix, basis in zip(matrices, bases, strict=True)]
             rights, sent_too = _mean_of(thin, SmallTensors([]), group)
-            for (name, gradient), matrix, left, right in zip(large, matrices, lefts, rights, strict=True):
-                product = left @ right.T
-                gradient.copy_(product.view(gradient.shape))
-                self._carried.keep(right, f"basis.{name}")
+            for (name, gradient), matrix, basis, right in zip(large, matrices, bases, rights, strict=True):
+                gradient.copy_((basis @ right.mean.T).view(gradient.shape))
+                self._carried.keep(right.mean, f"basis.{name}")
                 if self._error_feedback:
-                    self._carried.keep(matrix.sub_(product), f"worker.{name}")
+                    # Against what this rank sent, not against the mean: the difference of two ranks'
+                    # gradients would add up for ever, and with it the scale by which both are rounded.
+                    self._carried.keep(matrix.sub_(basis @ right.accounted_for.T), f"worker.{name}")
             if not bool(torch.isfinite(buffer).all()):
                 self._carried.spoil()
             return buffer, sent + sent_too
@@ -136,7 +138,8 @@ class PowerSgd:
         if kept is None:
             generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
             _, columns = _sides(gradient.shape)
-            kept = torch.randn(columns, self._width.of(gradient.shape), generator=generator)
+            width = self._width.of(gradient.shape)
+            kept = torch.randn(columns, width, generator=generator, dtype=torch.float32)
         return _orthonormal(kept.to(gradient.device))
 
 
@@ -153,22 +156,40 @@ def _orthonormal(matrix: torch.Tensor) -> torch.Tensor:
     return basis
 
 
+@dataclass(frozen=True)
+class _Thin:
+    """A thin matrix, averaged."""
+
+    mean: torch.Tensor
+    """The same on every rank."""
+    accounted_for: torch.Tensor
+    """This rank's part of the mean: summed over ranks, ``n`` times the mean. It is what the rank sent, less
+    ``n`` times what it left out as the owner of some of the elements."""
+
+
 def _mean_of(
     thin: Sequence[torch.Tensor], small: SmallTensors, group: dist.ProcessGroup
-) -> tuple[list[torch.Tensor], int]:
-    """The mean over ranks of each thin matrix, column by column in the message; and of the small tensors."""
+) -> tuple[list[_Thin], int]:
+    """Each thin matrix, column by column in the message; and the mean of the small tensors, written back."""
     parts = []
     for matrix in thin:
         rows = to_rows(matrix.T, group.size())
-        parts.append(Part(rows, _FACTOR, torch.zeros(rows.shape[1], device=rows.device)))
+        parts.append(Part(rows, _FACTOR, torch.zeros(rows.shape[1], dtype=torch.float32, device=rows.device)))
     fused = small.parts(group.size())
     if not parts and not fused:
         return [], 0
     means, sent = owner_mean([*parts, *fused], group)
     small.take(means[len(parts) :])
     result = []
-    for matrix, mean in zip(thin, means[: len(parts)], strict=True):
-        transposed = torch.empty(matrix.T.shape, device=matrix.device)
-        from_rows(mean, transposed)
-        result.append(transposed.T.contiguous())
+    for matrix, part, mean in zip(thin, parts, means[: len(parts)], strict=True):
+        left_out = part.rows
+        left_out[group.rank()] += group.size() * part.owned
+        result.append(_Thin(_matrix_of(mean, matrix.shape), matrix - _matrix_of(left_out, matrix.shape)))
     return result, sent
+
+
+def _matrix_of(rows: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    """A thin matrix of the rows of its transpose."""
+    transposed = torch.empty(shape[1], shape[0], dtype=torch.float32, device=rows.device)
+    from_rows(rows, transposed)
+    return transposed.T.contiguous()

@@ -39,7 +39,7 @@ class RandomRows:
 
     def decode(self, payload: torch.Tensor, columns: int) -> torch.Tensor:
         """See ``RowCodec``."""
-        rows = torch.zeros(payload.shape[0], columns, device=payload.device)
+        rows = torch.zeros(payload.shape[0], columns, dtype=torch.float32, device=payload.device)
         rows[:, self._chosen(columns, payload.device)] = payload.view(torch.bfloat16).float()
         return rows
 

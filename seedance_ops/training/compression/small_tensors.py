@@ -39,7 +39,7 @@ class SmallTensors:
             return []
         flat = torch.cat([gradient.reshape(-1).float() for gradient in self.gradients])
         rows = pad(flat, (0, -len(flat) % ranks)).view(ranks, -1)
-        return [Part(rows, _HALF, torch.zeros(rows.shape[1], device=rows.device))]
+        return [Part(rows, _HALF, torch.zeros(rows.shape[1], dtype=torch.float32, device=rows.device))]
 
     def take(self, means: Sequence[torch.Tensor]) -> None:
         """Write the mean of ``parts`` back."""

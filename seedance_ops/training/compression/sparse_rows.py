@@ -47,7 +47,7 @@ class SparseRows:
     def decode(self, payload: torch.Tensor, columns: int) -> torch.Tensor:
         """See ``RowCodec``."""
         layout = self._layout(columns)
-        rows = torch.zeros(payload.shape[0], columns, device=payload.device)
+        rows = torch.zeros(payload.shape[0], columns, dtype=torch.float32, device=payload.device)
         if payload.device.type != "cpu":
             indices, values = decode_anywhere(payload, layout)
             return rows.scatter_add_(1, indices, values)
@@ -56,7 +56,7 @@ class SparseRows:
     def sum_of(self, payload: torch.Tensor, columns: int) -> torch.Tensor:
         """See ``RowCodec``."""
         layout = self._layout(columns)
-        total = torch.zeros(1, columns, device=payload.device)
+        total = torch.zeros(1, columns, dtype=torch.float32, device=payload.device)
         if payload.device.type != "cpu":
             for indices, values in zip(*decode_anywhere(payload, layout), strict=True):
                 total[0].index_add_(0, indices, values)

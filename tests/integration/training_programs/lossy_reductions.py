@@ -30,6 +30,7 @@ CONFIGURATIONS: list[CompressionConfig] = [
     ),
     TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.05),
     TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.05, values="int4"),
+    TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.05, in_optimizer_units=True),
     RandomKConfig(algorithm="random_k", k_ratio=0.1),
     PowerSgdConfig(algorithm="powersgd"),
     PowerSgdConfig(algorithm="powersgd", rank=4),
@@ -60,12 +61,20 @@ class Bucket:
 def main() -> None:
     dist.init_process_group("gloo")
     parameters = [nn.Parameter(torch.zeros(shape)) for shape in SHAPES]
+    optimizer = torch.optim.AdamW(parameters, lr=1e-3)
+    for parameter in parameters:
+        parameter.grad = torch.rand(parameter.shape, generator=torch.Generator().manual_seed(0)) + 0.01
+    optimizer.step()  # for second moments that differ from element to element, and not from rank to rank
     for configuration in CONFIGURATIONS:
         reduction = make_reduction(configuration)
         names = {id(parameter): str(n) for n, parameter in enumerate(parameters)}
-        reduction.bind(Bound(names, torch.device("cpu")))
+        reduction.bind(Bound(names, torch.device("cpu"), optimizer))
         check(reduction, parameters, str(configuration))
         reduction.close()
+    powersgd = make_reduction(PowerSgdConfig(algorithm="powersgd"))
+    powersgd.bind(Bound({id(parameters[0]): "0"}, torch.device("cpu")))
+    stays_bounded(powersgd, parameters[0])
+    powersgd.close()
     dist.barrier()
     dist.destroy_process_group()
 
@@ -99,6 +108,16 @@ def check(reduction: GradientReduction, parameters: list[nn.Parameter], name: st
         # Small tensors carry nothing: they are rounded to bfloat16, twice in each step.
         rounding = 1e-6 if torch.Size(SHAPES[n]).numel() >= 4096 else 2**-7 * STEPS
         assert missing.abs().max() <= rounding * 1e-2, (name, n, missing.abs().max())
+
+
+def stays_bounded(reduction: GradientReduction, parameter: nn.Parameter) -> None:
+    """What ranks with quite different gradients carry must not add up for ever."""
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    for _ in range(150):
+        gradient = torch.randn(parameter.shape, generator=generator)
+        reduction.reduce(Bucket(0, [parameter], [gradient])).future.wait()
+    carried_norm = reduction.state_dict()["worker.0"].norm()
+    assert carried_norm <= 6 * gradient.norm(), carried_norm / gradient.norm()
 
 
 def mean_over_ranks(values: torch.Tensor) -> torch.Tensor:

@@ -24,7 +24,8 @@ def main() -> None:
         steps=int(os.environ.get("STEPS", "12")), batch_per_rank=4
     ) as session:
         model: nn.Module = nn.Sequential(
-            nn.Linear(16, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(0.2), nn.Linear(64, 1)
+            *(nn.Linear(16, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(0.2)),
+            *(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 1)),
         )
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
         scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=3, gamma=0.9)

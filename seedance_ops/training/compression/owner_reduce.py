@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.distributed as dist
 
-from seedance_ops.training.compression.base import Bound, Bucket, Reduction
+from seedance_ops.training.compression.base import Bucket, Reduction
 from seedance_ops.training.compression.codec import RowCodec
-from seedance_ops.training.compression.lane import Lane
+from seedance_ops.training.compression.on_lane import OnLane
 from seedance_ops.training.compression.owner_mean import Part, owner_mean, owner_mean_bytes
-from seedance_ops.training.compression.owner_rows import TURN, columns_of, from_rows, to_rows
+from seedance_ops.training.compression.owner_rows import columns_of, from_rows, to_rows
 from seedance_ops.training.compression.preconditioning import sizes_by_optimizer
-from seedance_ops.training.compression.residuals import Residuals
 from seedance_ops.training.compression.small_tensors import SmallTensors, is_compressed, small_row_bytes
 
 
-class OwnerReduce:
+class OwnerReduce(OnLane):
     """Averages by ``owner_mean`` with one codec.
 
     The errors of a rank's message and of an owner's answer are carried to the next step ("worker" and
@@ -27,32 +26,13 @@ class OwnerReduce:
     def __init__(
         self, name: str, codec: RowCodec, *, error_feedback: bool = True, precondition: bool = False
     ) -> None:
+        super().__init__(codec)
         self.name = name
-        self._codec = codec
         self._error_feedback = error_feedback
         self._precondition = precondition
-        self._residuals = Residuals()
-        self._lane: Lane | None = None
-
-    def bind(self, bound: Bound) -> None:
-        """Learn the parameters, and open a lane; a collective call."""
-        self._bound = bound
-        self._residuals.loss_scale = bound.loss_scale
-        # Compiled now, or refused now: not in the first step's time.
-        self._codec.decode(self._codec.encode(torch.zeros(1, TURN, dtype=torch.float32)), TURN)
-        self._lane = Lane(bound.device)
-
-    def close(self) -> None:
-        """Close the lane."""
-        if self._lane is not None:
-            self._lane.close()
-            self._lane = None
 
     def reduce(self, bucket: Bucket) -> Reduction:
         """Queue the bucket's two collectives."""
-        assert self._lane is not None, "bind() comes before the first step"
-        if bucket.index() == 0:
-            self._residuals.begin_step()
         buffer = bucket.buffer()
         pairs = list(zip(bucket.parameters(), bucket.gradients(), strict=True))
         large = [pair for pair in pairs if is_compressed(pair[1].shape)]
@@ -68,11 +48,9 @@ class OwnerReduce:
                 self._finish(self._bound.names[id(parameter)], part, sizes, mean, group.rank())
                 from_rows(mean, gradient)
             small.take(means[len(corrected) :])
-            if not bool(torch.isfinite(buffer).all()):
-                self._residuals.spoil()
             return buffer, sent
 
-        return self._lane.submit(work)
+        return self._submit(bucket, work)
 
     def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
         """Two encoded rows a matrix, to or from each other rank, and two of all small tensors together."""
@@ -83,14 +61,6 @@ class OwnerReduce:
         ]
         small = [shape for shape in shapes if not is_compressed(shape)]
         return owner_mean_bytes(sum(large) + small_row_bytes(small, world_size), world_size)
-
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """The residuals, as ``worker.<parameter>`` and ``owner.<parameter>``."""
-        return self._residuals.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Take up residuals."""
-        self._residuals.load_state_dict(state)
 
     def _corrected(
         self, parameter: torch.Tensor, gradient: torch.Tensor, group: dist.ProcessGroup

@@ -8,18 +8,17 @@ buckets. The thin matrices travel in 8 bits with a scale for 32 neighbours of a 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
 
-from seedance_ops.training.compression.base import FP32_BYTES, Bound, Bucket, Reduction
-from seedance_ops.training.compression.lane import Lane
+from seedance_ops.training.compression.base import FP32_BYTES, Bucket, Reduction
 from seedance_ops.training.compression.level_rows import LevelRows
+from seedance_ops.training.compression.on_lane import OnLane
 from seedance_ops.training.compression.owner_mean import Part, owner_mean, owner_mean_bytes
 from seedance_ops.training.compression.owner_rows import TURN, columns_of, from_rows, to_rows
-from seedance_ops.training.compression.residuals import Residuals
 from seedance_ops.training.compression.small_tensors import SmallTensors, is_compressed, small_row_bytes
 
 _FACTOR = LevelRows(255, block=TURN)
@@ -47,38 +46,21 @@ class Width:
         return self.rank if self.rank <= min(rows, columns, largest / 4) else 0
 
 
-class PowerSgd:
+class PowerSgd(OnLane):
     """Low-rank averaging with error feedback."""
 
     name = "powersgd"
 
     def __init__(self, width: Width, *, error_feedback: bool = True) -> None:
+        super().__init__(_FACTOR)
         self._width = width
         self._error_feedback = error_feedback
-        self._carried = Residuals()
-        self._lane: Lane | None = None
-
-    def bind(self, bound: Bound) -> None:
-        """Learn the parameters, and open a lane; a collective call."""
-        self._names = bound.names
-        self._carried.loss_scale = bound.loss_scale
-        _FACTOR.decode(_FACTOR.encode(torch.zeros(1, TURN, dtype=torch.float32)), TURN)  # compiled now
-        self._lane = Lane(bound.device)
-
-    def close(self) -> None:
-        """Close the lane."""
-        if self._lane is not None:
-            self._lane.close()
-            self._lane = None
 
     def reduce(self, bucket: Bucket) -> Reduction:
         """Queue the bucket's four collectives: two for each of the two thin matrices."""
-        assert self._lane is not None, "bind() comes before the first step"
-        if bucket.index() == 0:
-            self._carried.begin_step()
         buffer = bucket.buffer()
         named = [
-            (self._names[id(parameter)], gradient)
+            (self._bound.names[id(parameter)], gradient)
             for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True)
         ]
         small = SmallTensors([gradient for _, gradient in named if not self._width.of(gradient.shape)])
@@ -96,16 +78,14 @@ class PowerSgd:
             rights, sent_too = _mean_of(thin, SmallTensors([]), group)
             for (name, gradient), matrix, basis, right in zip(large, matrices, bases, rights, strict=True):
                 gradient.copy_((basis @ right.mean.T).view(gradient.shape))
-                self._carried.keep(right.mean, f"basis.{name}")
+                self._residuals.keep(right.mean, f"basis.{name}")
                 if self._error_feedback:
                     # Against what this rank sent, not against the mean: the difference of two ranks'
                     # gradients would add up for ever, and with it the scale by which both are rounded.
-                    self._carried.keep(matrix.sub_(basis @ right.accounted_for.T), f"worker.{name}")
-            if not bool(torch.isfinite(buffer).all()):
-                self._carried.spoil()
+                    self._residuals.keep(matrix.sub_(basis @ right.accounted_for.T), f"worker.{name}")
             return buffer, sent + sent_too
 
-        return self._lane.submit(work)
+        return self._submit(bucket, work)
 
     def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
         """Of each matrix ``rank · (rows + columns)`` elements in 8.5 bits, in two messages like a ring's."""
@@ -117,24 +97,16 @@ class PowerSgd:
         small = [shape for shape in shapes if not self._width.of(shape)]
         return owner_mean_bytes(total + small_row_bytes(small, world_size), world_size)
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """Residuals ``worker.<parameter>`` and bases ``basis.<parameter>``."""
-        return self._carried.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Take up residuals and bases."""
-        self._carried.load_state_dict(state)
-
     def _corrected(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
         """Gradient and residual as one new matrix."""
         matrix = gradient.reshape(gradient.shape[0], -1).to(torch.float32, copy=True)
         if self._error_feedback:
-            self._carried.add_to(matrix, f"worker.{name}")
+            self._residuals.add_to(matrix, f"worker.{name}")
         return matrix
 
     def _basis(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
         """Orthonormal columns to start from: the last step's, or random ones, alike on every rank."""
-        kept = self._carried.get(f"basis.{name}")
+        kept = self._residuals.get(f"basis.{name}")
         if kept is None:
             generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
             _, columns = _sides(gradient.shape)

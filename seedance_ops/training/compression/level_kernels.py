@@ -1,92 +1,168 @@
-"""The loops of ``LevelRows`` on the CPU, compiled: one pass over the row instead of a dozen."""
+"""The loops of ``LevelRows`` on the CPU, compiled for each table of levels.
+
+The numbers of a table are constants of its loops: the compiler unrolls the inner ones, and loops over the
+elements of a block are vectorised. With the numbers as arguments the same loops take five times as long.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from seedance_ops.training.compression.level_tables import TABLES, LevelCount
+
 Floats = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
 
+_COMPARED_AT_MOST = 16
+"""Levels; more of them are evenly spaced."""
+_TWO_PARTS = 3
+"""Bytes of a number that is looked up in two parts: a table of all its values would leave the cache."""
 
-@njit(cache=True, nogil=True)
-def encode_digits(  # noqa: PLR0917 - compiled functions take no dataclass
-    rows: Floats,
-    scales: Floats,
-    levels: Floats,
-    borders: Floats,
-    block: int,
-    group: int,
-    width: int,
-    out: Bytes,
-) -> None:
-    """Write the packed symbols of ``rows`` to ``out`` and leave the errors in ``rows``.
 
-    Args:
-        rows: ``[r, columns]``.
-        scales: ``[r, blocks]``, one for ``block`` columns.
-        levels: All levels, ascending, in units of the scale.
-        borders: Between neighbouring levels.
-        block: Columns that share a scale.
-        group: Symbols in one number, the first of them its lowest digit.
-        width: Bytes of that number, the lowest first.
-        out: ``[r, ⌈columns ÷ group⌉ · width]``.
-    """
-    columns, count, zero = rows.shape[1], len(levels), len(levels) // 2
-    symbols = np.empty(columns, dtype=np.uint8)
-    for r in range(rows.shape[0]):
-        for first in range(0, columns, block):
-            scale = scales[r, first // block]
-            last = min(first + block, columns)
-            _symbols_of(rows[r, first:last], scale, borders, zero, symbols[first:last])
-            for column in range(first, last):
-                rows[r, column] -= levels[symbols[column]] * scale
+@dataclass(frozen=True)
+class LevelKernels:
+    """The two directions of one table of levels."""
+
+    encode: Callable[[Floats, Floats, int, Bytes], None]
+    """``encode(rows, scales, block, out)``: write the packed symbols of ``rows`` ``[r, columns]`` to ``out``
+    ``[r, ⌈columns ÷ group⌉ · group_bytes]`` and leave the errors in ``rows``. ``scales`` is
+    ``[r, blocks]``, one for ``block`` columns."""
+    add: Callable[[Bytes, Floats, int, Floats], None]
+    """``add(digits, scales, block, out)``: add every decoded row of ``digits`` to ``out`` ``[columns]``, in
+    order."""
+
+
+@cache
+def kernels_of(levels: LevelCount) -> LevelKernels:
+    """The loops for a table; compiled at their first call, or read from numba's cache."""
+    table = TABLES[levels]
+    ascending = table.ascending()
+    borders = (ascending[1:] + ascending[:-1]) / np.float32(2)
+    encode = _encoder(ascending, borders, table.group, table.group_bytes)
+    return LevelKernels(encode, _adder(ascending, table.group, table.group_bytes))
+
+
+def _encoder(
+    levels: Floats, borders: Floats, group: int, width: int
+) -> Callable[[Floats, Floats, int, Bytes], None]:
+    count = len(levels)
+    symbols_of = _evenly_spaced(count) if count > _COMPARED_AT_MOST else _compared(borders)
+    pack = _packer(count, group, width)
+
+    @njit(cache=True, nogil=True)
+    def encode(rows: Floats, scales: Floats, block: int, out: Bytes) -> None:
+        columns = rows.shape[1]
+        symbols = np.zeros(columns + group, dtype=np.uint8)
+        scaled = np.empty(count, dtype=np.float32)
+        for r in range(rows.shape[0]):
+            for first in range(0, columns, block):
+                scale = scales[r, first // block]
+                values, found = rows[r, first : first + block], symbols[first : min(first + block, columns)]
+                symbols_of(values, scale, found)
+                for k in range(count):
+                    scaled[k] = levels[k] * scale
+                for i in range(len(values)):
+                    values[i] -= scaled[found[i]]
+            pack(symbols, columns, out[r])
+
+    return encode
+
+
+def _compared(borders: Floats) -> Callable[[Floats, np.float32, Bytes], None]:
+    """Symbols by comparing with every border: branchless, for a few."""
+    count = len(borders)
+    zero = count // 2
+
+    @njit(cache=True, nogil=True)
+    def symbols_of(values: Floats, scale: np.float32, symbols: Bytes) -> None:
+        if not scale > 0.0:
+            symbols[:] = zero
+            return
+        for i in range(len(values)):
+            symbol = 0
+            for k in range(count):
+                symbol += values[i] > borders[k] * scale
+            symbols[i] = symbol
+
+    return symbols_of
+
+
+def _evenly_spaced(count: int) -> Callable[[Floats, np.float32, Bytes], None]:
+    """Symbols by rounding, for many levels."""
+    zero = count // 2
+    one, half, top = np.float32(1.0), np.float32(zero + 0.5), np.float32(2 * zero)
+
+    @njit(cache=True, nogil=True)
+    def symbols_of(values: Floats, scale: np.float32, symbols: Bytes) -> None:
+        if not scale > 0.0:
+            symbols[:] = zero
+            return
+        steps = np.float32(zero) * (one / scale)
+        for i in range(len(values)):
+            symbols[i] = np.uint8(np.int32(min(max(values[i] * steps + half, np.float32(0.0)), top)))
+
+    return symbols_of
+
+
+def _packer(count: int, group: int, width: int) -> Callable[[Bytes, int, Bytes], None]:
+    # Of 32 bits: the compiler would otherwise count in 64, and handle half as many elements at once.
+    base, byte, low = np.uint32(count), np.uint32(8), np.uint32(255)
+
+    @njit(cache=True, nogil=True)
+    def pack(symbols: Bytes, columns: int, out: Bytes) -> None:
         at = 0
         for first in range(0, columns, group):
-            number, place = 0, 1
-            for column in range(first, min(first + group, columns)):
-                number += symbols[column] * place
-                place *= count
+            number = np.uint32(0)
+            for place in range(group - 1, -1, -1):
+                number = number * base + np.uint32(symbols[first + place])
             for _ in range(width):
-                out[r, at] = number & 0xFF
-                number >>= 8
+                out[at] = number & low
+                number >>= byte
                 at += 1
 
-
-@njit(cache=True, nogil=True)
-def _symbols_of(values: Floats, scale: float, borders: Floats, zero: int, out: Bytes) -> None:
-    """One block's symbols. A loop over all elements for each border: that is what the compiler vectorises."""
-    if not scale > 0.0:
-        out[:] = zero
-        return
-    if len(borders) > 16:
-        # Too many borders to go through, and evenly spaced.
-        for i in range(len(values)):
-            out[i] = int(min(max(np.rint(values[i] / scale * zero), -zero), zero)) + zero
-        return
-    out[:] = 0
-    for border in borders:
-        edge = border * scale
-        for i in range(len(values)):
-            out[i] += values[i] > edge
+    return pack
 
 
-@njit(cache=True, nogil=True)
-def add_digits(  # noqa: PLR0917
-    digits: Bytes, scales: Floats, levels: Floats, block: int, group: int, width: int, out: Floats
-) -> None:
-    """Add every decoded row of ``digits`` to ``out`` ``[columns]``, in order; see ``encode_digits``."""
-    count = len(levels)
-    for r in range(digits.shape[0]):
-        at = 0
-        for first in range(0, len(out), group):
-            number = 0
-            for byte in range(width):
-                number += int(digits[r, at]) << (8 * byte)
-                at += 1
-            for column in range(first, min(first + group, len(out))):
-                symbol = number % count
-                number //= count
-                # A stray digit cannot be read: the highest number of a group has fewer than count^group.
-                out[column] += levels[symbol] * scales[r, column // block]
+def _adder(levels: Floats, group: int, width: int) -> Callable[[Bytes, Floats, int, Floats], None]:
+    parts = 2 if width == _TWO_PARTS else 1
+    in_part = group // parts
+    last = len(levels) ** in_part - 1
+    decoded = _decoded_numbers(levels, in_part)
+    base = np.uint32(last + 1)
+
+    @njit(cache=True, nogil=True)
+    def add(digits: Bytes, scales: Floats, block: int, out: Floats) -> None:
+        columns = len(out)
+        units = np.empty(columns + group, dtype=np.float32)
+        for r in range(digits.shape[0]):
+            at = 0
+            for first in range(0, columns, group):
+                number = np.uint32(0)
+                for place in range(width):
+                    number |= np.uint32(digits[r, at]) << np.uint32(8 * place)
+                    at += 1
+                for part in range(parts):
+                    # A stray byte must not be looked up beyond the table.
+                    entry = min(number % base if part < parts - 1 else number, np.uint32(last))
+                    number //= base
+                    for place in range(in_part):
+                        units[first + part * in_part + place] = decoded[entry, place]
+            for first in range(0, columns, block):
+                scale = scales[r, first // block]
+                for column in range(first, min(first + block, columns)):
+                    out[column] += units[column] * scale
+
+    return add
+
+
+def _decoded_numbers(levels: Floats, symbols: int) -> Floats:
+    """The levels of every number of that many symbols, ``[count^symbols, symbols]``, lowest digit first."""
+    numbers = np.arange(len(levels) ** symbols)[:, None]
+    digits = numbers // len(levels) ** np.arange(symbols) % len(levels)
+    return np.ascontiguousarray(levels[digits])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.functional import pad
 
 from seedance_ops.training.compression.level_tables import BLOCK, TABLES, LevelCount
+
+if TYPE_CHECKING:
+    from seedance_ops.training.compression.level_kernels import LevelKernels
 
 _SCALE_BYTES = 2
 
@@ -21,9 +25,9 @@ class LevelRows:
 
     def __init__(self, levels: LevelCount, block: int = BLOCK) -> None:
         self._table = TABLES[levels]
+        self._count: LevelCount = levels
         self._block = block
-        half = torch.tensor(self._table.half, dtype=torch.float32)
-        self._levels = torch.cat([-half.flip(0), torch.zeros(1, dtype=torch.float32), half])
+        self._levels = torch.from_numpy(self._table.ascending())
         self._borders = (self._levels[1:] + self._levels[:-1]) / 2
 
     def row_bytes(self, columns: int) -> int:
@@ -35,13 +39,8 @@ class LevelRows:
         columns = rows.shape[1]
         scales = self._scales(rows)
         if rows.device.type == "cpu":
-            from seedance_ops.training.compression.level_kernels import encode_digits
-
             digits = torch.empty(rows.shape[0], self._digit_bytes(columns), dtype=torch.uint8)
-            encode_digits(
-                rows.numpy(), scales.numpy(), self._levels.numpy(), self._borders.numpy(),
-                self._block, self._table.group, self._table.group_bytes, digits.numpy(),
-            )  # fmt: skip
+            self._kernels().encode(rows.numpy(), scales.numpy(), self._block, digits.numpy())
         else:
             digits = self._encode_anywhere(rows, scales)
         return torch.cat([scales.bfloat16().view(torch.uint8).view(rows.shape[0], -1), digits], dim=1)
@@ -51,11 +50,9 @@ class LevelRows:
         scales, digits = self._parts(payload, columns)
         if payload.device.type != "cpu":
             return self._decode_anywhere(scales, digits, columns)
-        from seedance_ops.training.compression.level_kernels import add_digits
-
         rows = torch.zeros(payload.shape[0], columns, dtype=torch.float32)
         for row in range(payload.shape[0]):
-            self._add(add_digits, scales[row : row + 1], digits[row : row + 1], rows[row])
+            self._add(scales[row : row + 1], digits[row : row + 1], rows[row])
         return rows
 
     def sum_of(self, payload: torch.Tensor, columns: int) -> torch.Tensor:
@@ -63,10 +60,8 @@ class LevelRows:
         scales, digits = self._parts(payload, columns)
         if payload.device.type != "cpu":
             return self._decode_anywhere(scales, digits, columns).sum(dim=0)
-        from seedance_ops.training.compression.level_kernels import add_digits
-
         total = torch.zeros(columns, dtype=torch.float32)
-        self._add(add_digits, scales, digits, total)
+        self._add(scales, digits, total)
         return total
 
     def _blocks(self, columns: int) -> int:
@@ -97,11 +92,14 @@ class LevelRows:
         scales = payload[:, :at].reshape(-1).view(torch.bfloat16).float().view(len(payload), -1)
         return scales, payload[:, at:].contiguous()
 
-    def _add(self, kernel, scales: torch.Tensor, digits: torch.Tensor, out: torch.Tensor) -> None:  # type: ignore[no-untyped-def]
-        kernel(
-            digits.numpy(), scales.numpy(), self._levels.numpy(),
-            self._block, self._table.group, self._table.group_bytes, out.numpy(),
-        )  # fmt: skip
+    def _add(self, scales: torch.Tensor, digits: torch.Tensor, out: torch.Tensor) -> None:
+        self._kernels().add(digits.numpy(), scales.numpy(), self._block, out.numpy())
+
+    def _kernels(self) -> LevelKernels:
+        # Numba takes a second to import: not where a job is merely checked.
+        from seedance_ops.training.compression.level_kernels import kernels_of
+
+        return kernels_of(self._count)
 
     def _encode_anywhere(self, rows: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
         """The same bytes in torch's own operations, for devices other than the CPU."""

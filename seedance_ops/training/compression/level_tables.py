@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
 LevelCount = Literal[3, 5, 7, 15, 255]
 
 BLOCK = 256
@@ -28,6 +31,11 @@ class LevelTable:
     def count(self) -> int:
         """Levels in all."""
         return 2 * len(self.half) + 1
+
+    def ascending(self) -> npt.NDArray[np.float32]:
+        """All levels, float32 ``[count]``, in units of the scale."""
+        half = np.array(self.half, dtype=np.float32)
+        return np.concatenate([-half[::-1], np.zeros(1, dtype=np.float32), half])
 
     @property
     def bits_per_element(self) -> float:

@@ -9,6 +9,7 @@ import torch.distributed as dist
 
 from seedance_ops.training.compression.base import Bound, Bucket, Reduction
 from seedance_ops.training.compression.codec import RowCodec
+from seedance_ops.training.compression.finite import all_finite
 from seedance_ops.training.compression.lane import Lane, Work
 from seedance_ops.training.compression.owner_rows import TURN
 from seedance_ops.training.compression.residuals import Residuals
@@ -53,7 +54,7 @@ class OnLane:
 
         def checked(group: dist.ProcessGroup) -> tuple[torch.Tensor, int]:
             reduced, sent = work(group)
-            if not bool(torch.isfinite(reduced).all()):
+            if not all_finite(reduced):
                 self._residuals.spoil()
             return reduced, sent
 

@@ -82,10 +82,7 @@ class OwnerReduce(OnLane):
         if not self._precondition:
             return None
         sizes = sizes_by_optimizer(self._bound.optimizer, parameter)
-        if sizes is None:
-            return None
-        rows = to_rows(sizes, ranks)
-        return rows.masked_fill_(rows == 0.0, 1.0)  # padding
+        return None if sizes is None else to_rows(sizes, ranks, fill=1.0)
 
     def _finish(
         self, name: str, part: Part, sizes: torch.Tensor | None, mean: torch.Tensor, rank: int

@@ -19,15 +19,16 @@ def columns_of(size: int, owners: int) -> int:
     return math.ceil(size / (owners * TURN)) * TURN
 
 
-def to_rows(parameter: torch.Tensor, owners: int) -> torch.Tensor:
+def to_rows(parameter: torch.Tensor, owners: int, fill: float = 0.0) -> torch.Tensor:
     """A new float32 matrix ``[owners, columns_of(size, owners)]`` with an owner's elements in its row.
 
-    Zeros fill up the last round.
+    ``fill`` fills up the last round.
     """
     flat = parameter.reshape(-1)
     columns = columns_of(flat.numel(), owners)
-    padded = torch.zeros(owners * columns, dtype=torch.float32, device=flat.device)
+    padded = torch.empty(owners * columns, dtype=torch.float32, device=flat.device)
     padded[: flat.numel()] = flat
+    padded[flat.numel() :] = fill
     return padded.view(-1, owners, TURN).transpose(0, 1).reshape(owners, columns)
 
 

@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 
 from seedance_ops.training.compression.base import FP32_BYTES, Bucket, Reduction
+from seedance_ops.training.compression.finite import all_finite
 from seedance_ops.training.compression.level_rows import LevelRows
 from seedance_ops.training.compression.on_lane import OnLane
 from seedance_ops.training.compression.owner_mean import Part, owner_mean, owner_mean_bytes
@@ -82,7 +83,8 @@ class PowerSgd(OnLane):
                 if self._error_feedback:
                     # Against what this rank sent, not against the mean: the difference of two ranks'
                     # gradients would add up for ever, and with it the scale by which both are rounded.
-                    self._residuals.keep(matrix.sub_(basis @ right.accounted_for.T), f"worker.{name}")
+                    matrix.addmm_(basis, right.accounted_for.T, alpha=-1.0)
+                    self._residuals.keep(matrix, f"worker.{name}")
             return buffer, sent + sent_too
 
         return self._submit(bucket, work)
@@ -122,7 +124,7 @@ def _sides(shape: Sequence[int]) -> tuple[int, int]:
 
 def _orthonormal(matrix: torch.Tensor) -> torch.Tensor:
     """An orthonormal basis of the columns; of NaN where the matrix is not finite."""
-    if not bool(torch.isfinite(matrix).all()):
+    if not all_finite(matrix):
         return torch.full_like(matrix, torch.nan)
     basis: torch.Tensor = torch.linalg.qr(matrix).Q
     return basis

@@ -96,6 +96,19 @@ class PowerSgdConfig(_Lossy):
     """That number of columns instead; a matrix that would not get four times smaller is sent in bf16."""
 
 
+class MixedPrecisionConfig(_Lossy):
+    """The largest elements in float16, the next largest in four bits (R3.2)."""
+
+    algorithm: Literal["mixed_precision"]
+    """A trunk in float16 and a sparse residual in int4, with error feedback."""
+    k_ratio: float = Field(default=0.01, ge=0.001, le=0.05)
+    """Share of the gradient's elements that is sent, from 0.1 % to 5 %."""
+    trunk_ratio: float = Field(default=0.1, gt=0.0, lt=1.0)
+    """Share of those that is sent as float16; the rest as int4 with a scale for 128 of them."""
+    sparse: bool = True
+    """Off: no selection, every element in float16."""
+
+
 CompressionConfig = Annotated[
     DenseConfig
     | Bf16Config
@@ -103,6 +116,7 @@ CompressionConfig = Annotated[
     | TopKErrorFeedbackConfig
     | RandomKConfig
     | QuantizedErrorFeedbackConfig
+    | MixedPrecisionConfig
     | PowerSgdConfig,
     Field(discriminator="algorithm"),
 ]

@@ -10,6 +10,7 @@ from seedance_ops.training.compression.config import (
     CompressionConfig,
     DenseConfig,
     Fp16Config,
+    MixedPrecisionConfig,
     PowerSgdConfig,
     QuantizedErrorFeedbackConfig,
     RandomKConfig,
@@ -19,6 +20,7 @@ from seedance_ops.training.compression.dense import Dense
 from seedance_ops.training.compression.dense_first import DenseFirst
 from seedance_ops.training.compression.half_precision import HalfPrecision
 from seedance_ops.training.compression.level_rows import LevelRows
+from seedance_ops.training.compression.mixed_rows import mixed_codec
 from seedance_ops.training.compression.owner_reduce import OwnerReduce
 from seedance_ops.training.compression.power_sgd import PowerSgd, Width
 from seedance_ops.training.compression.random_k import RandomK
@@ -34,7 +36,13 @@ def make_reduction(config: CompressionConfig) -> GradientReduction:
             return HalfPrecision.bf16()
         case Fp16Config():
             return HalfPrecision.fp16()
-        case TopKErrorFeedbackConfig() | QuantizedErrorFeedbackConfig() | PowerSgdConfig() | RandomKConfig():
+        case (
+            TopKErrorFeedbackConfig()
+            | QuantizedErrorFeedbackConfig()
+            | PowerSgdConfig()
+            | RandomKConfig()
+            | MixedPrecisionConfig()
+        ):
             lossy = _lossy(config)
             return DenseFirst(lossy, config.dense_steps) if config.dense_steps else lossy
         case _:
@@ -42,7 +50,11 @@ def make_reduction(config: CompressionConfig) -> GradientReduction:
 
 
 def _lossy(
-    config: TopKErrorFeedbackConfig | QuantizedErrorFeedbackConfig | PowerSgdConfig | RandomKConfig,
+    config: TopKErrorFeedbackConfig
+    | QuantizedErrorFeedbackConfig
+    | PowerSgdConfig
+    | RandomKConfig
+    | MixedPrecisionConfig,
 ) -> GradientReduction:
     feedback = config.error_accumulation
     match config:
@@ -64,5 +76,9 @@ def _lossy(
             return PowerSgd(Width(config.rank, config.byte_share), error_feedback=feedback)
         case RandomKConfig():
             return RandomK(config.k_ratio, error_feedback=feedback)
+        case MixedPrecisionConfig():
+            k_ratio = config.k_ratio if config.sparse else None
+            codec = mixed_codec(k_ratio, config.trunk_ratio)
+            return OwnerReduce(config.algorithm, codec, error_feedback=feedback)
         case _:
             assert_never(config)

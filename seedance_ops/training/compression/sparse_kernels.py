@@ -18,6 +18,11 @@ Bytes = npt.NDArray[np.uint8]
 
 _MAGNITUDE = np.int32(0x7FFFFFFF)
 _INFINITY = 0x7F800000
+_FP16_LARGEST = np.float32(2**15 - 16)
+_FP16_EXPONENT = 14
+_FP16_NORMAL = 113 << 23
+"""Bits of 2⁻¹⁴ in float32: below, binary16 is in steps of 2⁻²⁴."""
+_FP16_STEP = np.float32(2.0**-24)
 _SAMPLE = 4096
 _BIN_BITS = 19
 """Bits of a magnitude that a bin of the histogram leaves out: bins 3 to 6 % wide."""
@@ -36,7 +41,8 @@ def encode_sparse(  # noqa: PLR0917 - compiled functions take no dataclass
         rows: ``[r, columns]``.
         bits: The same memory as ``rows``, as integers.
         entries: Elements sent of a row.
-        value_at: First byte of the values. Where that is not 0, the scales of the ``int4`` code precede.
+        value_at: First byte of the values: 0 in ``bf16``. Else scales precede, of ``fp16`` where the values
+            have two bytes each, of ``int4`` where two share one.
         low_at: First byte of the indices' low bits.
         high_at: First byte of the map of high bits.
         width: Low bits of an index.
@@ -52,6 +58,8 @@ def encode_sparse(  # noqa: PLR0917 - compiled functions take no dataclass
             values[i] = rows[r, indices[i]] if i < found else 0.0
         if value_at == 0:
             _write_bf16(value_bits, out[r, :low_at])
+        elif low_at - value_at == 2 * entries:
+            _write_fp16(values, value_bits, out[r, :value_at], out[r, value_at:low_at])
         else:
             _write_int4(values, value_bits, out[r, :value_at], out[r, value_at:low_at])
         _write_indices(indices, width, out[r, low_at:high_at], out[r, high_at:])
@@ -73,6 +81,8 @@ def add_sparse(  # noqa: PLR0917
     for r in range(payload.shape[0]):
         if value_at == 0:
             _read_bf16(payload[r, :low_at], value_bits)
+        elif low_at - value_at == 2 * entries:
+            _read_fp16(payload[r, :value_at], payload[r, value_at:low_at], values)
         else:
             _read_int4(payload[r, :value_at], payload[r, value_at:low_at], values)
         _add(payload[r, low_at:high_at], payload[r, high_at:], width, values, out[r % len(out)])
@@ -226,6 +236,52 @@ def _write_bf16(value_bits: Ints, out: Bytes) -> None:
 def _read_bf16(payload: Bytes, value_bits: Ints) -> None:
     for i in range(len(value_bits)):
         value_bits[i] = _half_at(payload, i)
+
+
+@njit(cache=True, nogil=True)
+def _write_fp16(values: Floats, value_bits: Ints, scale_out: Bytes, out: Bytes) -> None:
+    """Binary16 in units of a power of two that brings the largest to between 2¹⁴ and 2¹⁵: none overflows."""
+    out[:] = 0
+    scale_bits = np.empty(1, dtype=np.int32)
+    scale = scale_bits.view(np.float32)
+    largest = np.max(value_bits & _MAGNITUDE)
+    # Exponents are counted from the smallest of a normal float32, which is 1.
+    scale_bits[0] = max((largest >> 23) - _FP16_EXPONENT, 1) << 23
+    if largest >= _INFINITY:
+        scale_bits[0] = 0x7FC00000
+    _put_half(_bf16_of(scale_bits[0]), scale_out, 0)
+    if largest < _INFINITY:
+        unit_bits = np.empty(1, dtype=np.int32)
+        unit = unit_bits.view(np.float32)
+        for i in range(len(values)):
+            unit[0] = min(max(values[i] / scale[0], -_FP16_LARGEST), _FP16_LARGEST)
+            _put_half(_fp16_of(unit_bits[0], unit[0]), out, i)
+    _read_fp16(scale_out, out, values)
+
+
+@njit(cache=True, nogil=True)
+def _read_fp16(scale_in: Bytes, payload: Bytes, values: Floats) -> None:
+    bits = np.empty(2, dtype=np.int32)
+    floats = bits.view(np.float32)
+    bits[0] = _half_at(scale_in, 0)
+    for i in range(len(values)):
+        half = int(payload[2 * i]) | (int(payload[2 * i + 1]) << 8)
+        magnitude = half & 0x7FFF
+        if magnitude < 0x400:
+            floats[1] = np.float32(magnitude) * _FP16_STEP
+        else:
+            bits[1] = (magnitude << 13) + (112 << 23)
+        values[i] = (-floats[1] if half & 0x8000 else floats[1]) * floats[0]
+
+
+@njit(cache=True, nogil=True)
+def _fp16_of(bits: int, value: float) -> int:
+    """The bits of a value in the range of binary16, rounded to nearest, ties to even."""
+    sign = (bits >> 16) & 0x8000
+    magnitude = bits & 0x7FFFFFFF
+    if magnitude < _FP16_NORMAL:
+        return sign | int(np.rint(abs(value) / _FP16_STEP))
+    return sign | ((magnitude + 0xFFF + ((magnitude >> 13) & 1) - (112 << 23)) >> 13)
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Literal
 
-SparseValues = Literal["bf16", "int4"]
+SparseValues = Literal["bf16", "fp16", "int4"]
 VALUE_BLOCK = 128
 """Values that share a scale in the ``int4`` code."""
 _SCALE_BYTES = 2
@@ -34,7 +34,7 @@ class SparseLayout:
     columns: int
     entries: int
     scale_bytes: int
-    """Of ``int4`` alone: a bfloat16 for each ``VALUE_BLOCK`` values. They come first."""
+    """Of ``int4`` a bfloat16 for each ``VALUE_BLOCK`` values, of ``fp16`` one for all. They come first."""
     value_bytes: int
     low_width: int
 
@@ -66,6 +66,8 @@ def sparse_layout(columns: int, k_ratio: float, values: SparseValues) -> SparseL
     )
     if values == "bf16":
         return SparseLayout(columns, entries, 0, 2 * entries, low_width)
+    if values == "fp16":
+        return SparseLayout(columns, entries, _SCALE_BYTES, 2 * entries, low_width)
     scale_bytes = _SCALE_BYTES * math.ceil(entries / VALUE_BLOCK)
     return SparseLayout(columns, entries, scale_bytes, _whole_bytes(4 * entries), low_width)
 

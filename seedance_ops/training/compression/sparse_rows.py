@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import pad
 
+from seedance_ops.training.compression.scaled_fp16 import FP16_BYTES, from_scaled_fp16, to_scaled_fp16
 from seedance_ops.training.compression.sparse_layout import (
     VALUE_BLOCK,
     SparseLayout,
@@ -17,9 +18,10 @@ class SparseRows:
     """The k largest elements of every row; the rest stays behind as the error.
 
     A threshold from a sample picks a few more than k, of which the k largest remain: exact, in little more
-    than one pass. Values are sent as bfloat16, or as ``int4``: levels from -7 to 7 in units of a scale for
-    each 128 of them, their largest magnitude ÷ 7 in bfloat16. A value that is not finite counts as large,
-    and makes its whole block of ``int4`` NaN.
+    than one pass. Values are sent as bfloat16; as ``fp16`` in units of a power of two for the row, so that
+    none overflows; or as ``int4``: levels from -7 to 7 in units of a scale for each 128 of them, their
+    largest magnitude ÷ 7 in bfloat16. A value that is not finite counts as large, and makes its whole row of
+    ``fp16``, or block of ``int4``, NaN.
     """
 
     def __init__(self, k_ratio: float, values: SparseValues = "bf16") -> None:
@@ -76,6 +78,9 @@ def encode_anywhere(rows: torch.Tensor, layout: SparseLayout) -> torch.Tensor:
     if layout.scale_bytes == 0:
         rounded = values.bfloat16()
         encoded, decoded = rounded.view(torch.uint8), rounded.float()
+    elif layout.value_bytes == FP16_BYTES * layout.entries:
+        encoded = to_scaled_fp16(values)
+        decoded = from_scaled_fp16(encoded)
     else:
         encoded, decoded = _int4_of(values)
     rows.scatter_add_(1, indices, -decoded)
@@ -86,6 +91,8 @@ def decode_anywhere(payload: torch.Tensor, layout: SparseLayout) -> tuple[torch.
     """Indices and values, each ``[r, entries]``, in torch's own operations."""
     if layout.scale_bytes == 0:
         values = _copied(payload, 0, layout.low_at).view(torch.bfloat16).float()
+    elif layout.value_bytes == FP16_BYTES * layout.entries:
+        values = from_scaled_fp16(_copied(payload, 0, layout.low_at))
     else:
         scales = _copied(payload, 0, layout.scale_bytes).view(torch.bfloat16).float()
         halves = payload[:, layout.scale_bytes : layout.low_at]

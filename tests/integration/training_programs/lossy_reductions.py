@@ -13,6 +13,7 @@ from torch import nn
 from seedance_ops.training.compression.base import Bound, GradientReduction
 from seedance_ops.training.compression.config import (
     CompressionConfig,
+    MixedPrecisionConfig,
     PowerSgdConfig,
     QuantizedErrorFeedbackConfig,
     RandomKConfig,
@@ -32,6 +33,8 @@ CONFIGURATIONS: list[CompressionConfig] = [
     TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.05, values="int4"),
     TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.05, in_optimizer_units=True),
     RandomKConfig(algorithm="random_k", k_ratio=0.1),
+    MixedPrecisionConfig(algorithm="mixed_precision", k_ratio=0.05),
+    MixedPrecisionConfig(algorithm="mixed_precision", sparse=False),
     PowerSgdConfig(algorithm="powersgd"),
     PowerSgdConfig(algorithm="powersgd", rank=4),
 ]

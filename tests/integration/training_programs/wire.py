@@ -26,6 +26,7 @@ ALGORITHMS: list[dict[str, object]] = [
     {"algorithm": "random_k", "k_ratio": 0.25},
     {"algorithm": "quantized_error_feedback", "levels": 5},
     {"algorithm": "powersgd", "byte_share": 0.2},
+    {"algorithm": "mixed_precision", "k_ratio": 0.05},
 ]
 
 

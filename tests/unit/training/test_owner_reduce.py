@@ -13,6 +13,7 @@ from torch._C._distributed_c10d import HashStore
 from seedance_ops.training.compression.base import Bound, GradientReduction
 from seedance_ops.training.compression.config import (
     CompressionConfig,
+    MixedPrecisionConfig,
     PowerSgdConfig,
     QuantizedErrorFeedbackConfig,
     RandomKConfig,
@@ -30,6 +31,7 @@ LOSSY: list[CompressionConfig] = [
     TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.05),
     RandomKConfig(algorithm="random_k", k_ratio=0.1),
     PowerSgdConfig(algorithm="powersgd"),
+    MixedPrecisionConfig(algorithm="mixed_precision", k_ratio=0.05),
 ]
 BY_NAME = pytest.mark.parametrize("config", LOSSY, ids=lambda config: config.algorithm)
 

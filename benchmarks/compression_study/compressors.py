@@ -12,6 +12,7 @@ OURS: dict[str, dict[str, object]] = {
     "dense": {"algorithm": "dense"},
     "bf16": {"algorithm": "bf16"},
     "fp16": {"algorithm": "fp16"},
+    "local_7": {"algorithm": "local_updates"},
     "powersgd": {"algorithm": "powersgd"},
     "powersgd_rank4": {"algorithm": "powersgd", "rank": 4},
     "quantized_5": {"algorithm": "quantized_error_feedback", "levels": 5},

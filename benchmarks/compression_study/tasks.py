@@ -27,8 +27,8 @@ class Recipe:
 
 
 RECIPES = {
-    "scratch": Recipe(900, (1.2e-2, 8e-3, 1.8e-2)),
-    "tune": Recipe(400, (2e-3, 1e-3, 4e-3)),
+    "scratch": Recipe(2600, (1.2e-2, 8e-3, 1.8e-2)),
+    "tune": Recipe(1200, (1.2e-2, 8e-3, 1.8e-2)),
     "digits": Recipe(300, (4e-3, 2e-3, 8e-3)),
 }
 BASE = Recipe(1500, (2e-3,))

@@ -20,7 +20,7 @@ from seedance_ops.training.compression.factory import make_reduction
 from seedance_ops.training.environment import RankEnvironment
 from seedance_ops.training.parallel import ProcessGroup
 
-EVALUATE_EVERY = 25
+EVALUATE_EVERY = 100
 
 
 def main() -> None:
@@ -55,9 +55,10 @@ def main() -> None:
         first = (step - 1) * per_step + group.rank * BATCH_PER_RANK
         optimizer.zero_grad()
         task.loss(range(first, first + BATCH_PER_RANK), chosen.seed, model).backward()
-        if measured is not None:
-            bytes_sent += measured.take().bytes_on_wire
         optimizer.step()
+        if measured is not None:
+            measured.end_step(meet=step == chosen.steps)
+            bytes_sent += measured.take().bytes_on_wire
         if step % EVALUATE_EVERY == 0 or step == chosen.steps:
             curve.append([step, task.validation_loss() if group.rank == 0 else 0.0])
     if group.rank == 0:

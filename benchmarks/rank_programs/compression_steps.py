@@ -76,9 +76,10 @@ def step_of(name: str, group: ProcessGroup, tokens: torch.Tensor, closers: list[
                 model(inputs, targets).backward()
         else:
             model(inputs, targets).backward()
-        if measured is not None:
-            measured.take()
         optimizer.step()
+        if measured is not None:
+            measured.end_step()
+            measured.take()
         optimizer.zero_grad()
 
     return step

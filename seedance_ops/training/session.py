@@ -203,7 +203,9 @@ class TrainingSession:
 
     def record(self, loss: torch.Tensor | float | None) -> None:
         """The step's work is done: call it after ``optimizer.step()``, before any evaluation."""
-        record = self._meter.finish(loss)
+        _, persistence = self._prepared()
+        number = self._completed + 1
+        record = self._meter.finish(loss, meet=number == self._total_steps or persistence.due(number))
         self.log.add_step(record)
         self._completed = record.step
         self._tell("training")
@@ -249,6 +251,7 @@ class TrainingSession:
         if self._state is None or self._persistence is None:
             return None
         try:
+            self._state.reduction.meet()  # where the script left its loop early
             self._persistence.finish(self._state, self._position(final=True))
             self._tell("done")
         except (TrainingError, StorageError) as error:

@@ -27,6 +27,7 @@ DENSE: dict[str, Any] = {"algorithm": "dense"}
 TOPK: dict[str, Any] = {"algorithm": "topk_error_feedback", "k_ratio": 0.1}
 QUANTIZED: dict[str, Any] = {"algorithm": "quantized_error_feedback", "dense_steps": 6}
 POWERSGD: dict[str, Any] = {"algorithm": "powersgd"}
+LOCAL: dict[str, Any] = {"algorithm": "local_updates", "exchange_every": 3, "dense_steps": 2}
 STEPS = 12
 
 Launch = Callable[..., list[int | None]]
@@ -83,7 +84,9 @@ def committed(location: StorageLocation, run: str) -> list[CheckpointManifest]:
     return CheckpointCatalogue(ObjectStore(location.child(run)), "hash", 1).committed()
 
 
-@pytest.mark.parametrize(("compression", "ranks"), [(DENSE, 3), (TOPK, 2), (QUANTIZED, 2), (POWERSGD, 2)])
+@pytest.mark.parametrize(
+    ("compression", "ranks"), [(DENSE, 3), (TOPK, 2), (QUANTIZED, 2), (POWERSGD, 2), (LOCAL, 2)]
+)
 def test_a_killed_run_resumes_to_the_same_bits(
     launch: Launch, location: StorageLocation, compression: dict[str, Any], ranks: int
 ) -> None:

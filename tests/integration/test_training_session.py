@@ -98,3 +98,9 @@ def test_the_example_differs_from_plain_pytorch_in_at_most_ten_lines() -> None:
 def test_lossy_reductions_lose_nothing_and_agree(run_ranks: RunRanks, tmp_path: Path, ranks: int) -> None:
     codes = run_ranks("lossy_reductions.py", ranks, tmp_path / "log")
     assert codes == [0] * ranks, (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_local_updates_bring_ranks_together(run_ranks: RunRanks, tmp_path: Path, ranks: int) -> None:
+    codes = run_ranks("local_updates.py", ranks, tmp_path / "log")
+    assert codes == [0] * ranks, (tmp_path / "log").read_text()

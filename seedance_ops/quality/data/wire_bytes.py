@@ -13,6 +13,7 @@ from seedance_ops.training.compression.config import (
     CompressionConfig,
     DenseConfig,
     Fp16Config,
+    LocalUpdatesConfig,
     PowerSgdConfig,
     QuantizedErrorFeedbackConfig,
     RandomKConfig,
@@ -33,6 +34,8 @@ _SHORT_ROWS = 0.9
 """An index in a short row takes a little less than in a long one."""
 _ROUNDING = 1e-3
 """Each bucket's share of a ring is a whole number of bytes."""
+_MEETING = 4.0
+"""Dense exchanges that one meeting takes at most: of the parameters, and of up to three moments of them."""
 _Bytes = npt.NDArray[np.float64]
 
 
@@ -88,6 +91,9 @@ def _bounds(
         return _about(dense * gradient_bytes / _FP32_BYTES)
     if isinstance(compression, Bf16Config | Fp16Config):
         return _about(dense * _HALF_BYTES / _FP32_BYTES)
+    if isinstance(compression, LocalUpdatesConfig):
+        # A slice, or with ``dense_steps`` all in bf16; nothing in the first step; a meeting before a checkpoint.
+        return np.zeros_like(dense), _about(dense * (_HALF_BYTES / _FP32_BYTES + _MEETING))[1]
     rate = _least_bytes_per_element(compression)
     if rate is None:
         return None

@@ -52,6 +52,19 @@ class Reduction:
     future is done."""
 
 
+@dataclass(frozen=True)
+class Exchange:
+    """What a reduction sent outside of the gradients' buckets."""
+
+    bytes_sent: int = 0
+    """Measured, as in ``Reduction``."""
+    declared_bytes: int = 0
+    """By the formula."""
+
+    def __add__(self, other: Exchange) -> Exchange:
+        return Exchange(self.bytes_sent + other.bytes_sent, self.declared_bytes + other.declared_bytes)
+
+
 class GradientReduction(Protocol):
     """A way to average gradients over ranks, called by DDP once per bucket and step.
 
@@ -76,11 +89,32 @@ class GradientReduction(Protocol):
     def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
         """Bytes one rank sends for a bucket of parameters of these shapes, by the collective's formula."""
 
+    def end_step(self) -> Exchange:
+        """The optimiser has stepped, on every rank; called before anything else uses the parameters."""
+
+    def meet(self) -> Exchange:
+        """Make parameters and optimiser alike on every rank, before they are saved; a collective call.
+
+        Only for a reduction that lets them differ between steps is there anything to do.
+        """
+
     def state_dict(self) -> dict[str, torch.Tensor]:
         """This rank's state between two steps; empty where there is none."""
 
     def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
         """Take up the state that ``state_dict`` gave."""
+
+
+class AlikeAfterEachStep:
+    """What reductions have in common that give every rank the same gradient: the same step follows."""
+
+    def end_step(self) -> Exchange:
+        """Nothing is left to do."""
+        return Exchange()
+
+    def meet(self) -> Exchange:
+        """The ranks are alike."""
+        return Exchange()
 
 
 def ring_all_reduce_bytes(payload_bytes: int, world_size: int) -> int:

@@ -96,6 +96,19 @@ class PowerSgdConfig(_Lossy):
     """That number of columns instead; a matrix that would not get four times smaller is sent in bf16."""
 
 
+class LocalUpdatesConfig(StrictModel):
+    """Ranks step on their own gradients, and average a slice of their parameters after each step."""
+
+    algorithm: Literal["local_updates"]
+    """Parameters averaged in turn, in place of gradients."""
+    exchange_every: int = Field(default=7, ge=2, le=64)
+    """Steps from one exchange of a parameter to its next; a step sends its share of what bf16 sends."""
+    dense_steps: int = Field(default=0, ge=0, le=10_000_000)
+    """The run's first steps are reduced in bf16; a resumed run does not repeat them."""
+    allreduce_backend: Backend | None = None
+    """Process-group backend; ``None`` takes NCCL where there is a GPU, else gloo."""
+
+
 class MixedPrecisionConfig(_Lossy):
     """The largest elements in float16, the next largest in four bits (R3.2)."""
 
@@ -117,6 +130,7 @@ CompressionConfig = Annotated[
     | RandomKConfig
     | QuantizedErrorFeedbackConfig
     | MixedPrecisionConfig
-    | PowerSgdConfig,
+    | PowerSgdConfig
+    | LocalUpdatesConfig,
     Field(discriminator="algorithm"),
 ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from seedance_ops.training.compression.base import Bound, Bucket, GradientReduction, Reduction
+from seedance_ops.training.compression.base import Bound, Bucket, Exchange, GradientReduction, Reduction
 from seedance_ops.training.compression.half_precision import HalfPrecision
 
 _STEP = "dense_first.step"
@@ -42,6 +42,14 @@ class DenseFirst:
     def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
         """Of the step that began last."""
         return self._now.declared_bytes(shapes, world_size)
+
+    def end_step(self) -> Exchange:
+        """Of the one whose turn it is."""
+        return self._now.end_step()
+
+    def meet(self) -> Exchange:
+        """Of the other reduction: after bf16 the ranks are alike."""
+        return self._then.meet()
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The other reduction's state, and the steps done."""

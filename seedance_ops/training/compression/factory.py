@@ -10,6 +10,7 @@ from seedance_ops.training.compression.config import (
     CompressionConfig,
     DenseConfig,
     Fp16Config,
+    LocalUpdatesConfig,
     MixedPrecisionConfig,
     PowerSgdConfig,
     QuantizedErrorFeedbackConfig,
@@ -20,6 +21,7 @@ from seedance_ops.training.compression.dense import Dense
 from seedance_ops.training.compression.dense_first import DenseFirst
 from seedance_ops.training.compression.half_precision import HalfPrecision
 from seedance_ops.training.compression.level_rows import LevelRows
+from seedance_ops.training.compression.local_updates import LocalUpdates
 from seedance_ops.training.compression.mixed_rows import mixed_codec
 from seedance_ops.training.compression.owner_reduce import OwnerReduce
 from seedance_ops.training.compression.power_sgd import PowerSgd, Width
@@ -45,6 +47,9 @@ def make_reduction(config: CompressionConfig) -> GradientReduction:
         ):
             lossy = _lossy(config)
             return DenseFirst(lossy, config.dense_steps) if config.dense_steps else lossy
+        case LocalUpdatesConfig():
+            local = LocalUpdates(config.exchange_every)
+            return DenseFirst(local, config.dense_steps) if config.dense_steps else local
         case _:
             assert_never(config)
 

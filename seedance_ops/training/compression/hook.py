@@ -37,6 +37,7 @@ class MeasuredReduction:
     """While set, gradients are averaged plainly and nothing is noted: for a pass that is no step."""
     _marks: list[tuple[_Mark, _Mark]] = field(default_factory=list)
     _step: StepCommunication = field(default_factory=StepCommunication)
+    _waited_s: float = 0.0
 
     def reduce(self, bucket: Bucket) -> torch.futures.Future[torch.Tensor]:
         """Reduce one bucket."""
@@ -60,6 +61,19 @@ class MeasuredReduction:
 
         return reduction.future.then(note)
 
+    def end_step(self, *, meet: bool = False) -> None:
+        """The optimiser has stepped: let the reduction finish its step, and wait.
+
+        Args:
+            meet: Make the ranks alike, since what they have now is to be judged or kept.
+        """
+        began_s = time.perf_counter()
+        done = self.reduction.end_step()
+        if meet:
+            done += self.reduction.meet()
+        self._count(done.bytes_sent, done.declared_bytes)
+        self._waited_s += time.perf_counter() - began_s
+
     def take(self) -> StepCommunication:
         """The finished step's numbers; starts the next step. The device must be idle."""
         step, self._step = self._step, StepCommunication()
@@ -68,6 +82,9 @@ class MeasuredReduction:
             step.all_reduce_s = sum(ready.until(done) for ready, done in marks)
             last_ready = max((ready for ready, _ in marks), key=lambda mark: mark.at_s)
             step.wait_s = max(0.0, *(last_ready.until(done) for _, done in marks))
+        step.wait_s += self._waited_s
+        step.all_reduce_s += self._waited_s
+        self._waited_s = 0.0
         return step
 
     def _count(self, measured: int, declared: int | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 import torch.distributed as dist
 
-from seedance_ops.training.compression.base import Bound, Bucket, Reduction
+from seedance_ops.training.compression.base import AlikeAfterEachStep, Bound, Bucket, Reduction
 from seedance_ops.training.compression.codec import RowCodec
 from seedance_ops.training.compression.finite import all_finite
 from seedance_ops.training.compression.lane import Lane, Work
@@ -15,7 +15,7 @@ from seedance_ops.training.compression.owner_rows import TURN
 from seedance_ops.training.compression.residuals import Residuals
 
 
-class OnLane:
+class OnLane(AlikeAfterEachStep):
     """Opens the lane, settles residuals between steps, and drops those of a step that is not finite."""
 
     def __init__(self, codec: RowCodec) -> None:

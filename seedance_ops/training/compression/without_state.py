@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from seedance_ops.training.compression.base import Bound
+from seedance_ops.training.compression.base import AlikeAfterEachStep, Bound
 
 
-class WithoutState:
+class WithoutState(AlikeAfterEachStep):
     """Nothing to learn, to keep or to let go of."""
 
     def bind(self, bound: Bound) -> None:

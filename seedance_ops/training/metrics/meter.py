@@ -54,10 +54,11 @@ class StepMeter:
         self._started_at_s = time.time() - stall_s
         self._started_s = time.perf_counter()
 
-    def finish(self, loss: torch.Tensor | float | None) -> StepRecord:
-        """The step is done, with its loss."""
+    def finish(self, loss: torch.Tensor | float | None, *, meet: bool) -> StepRecord:
+        """The step is done, with its loss; with ``meet`` the ranks are alike afterwards."""
         assert self._step is not None
         step, self._step = self._step, None
+        self._reduction.end_step(meet=meet)
         if self._group.device.type == "cuda":
             torch.cuda.synchronize(self._group.device)  # one wait a step, so that its time is its own
         busy_s = time.perf_counter() - self._started_s

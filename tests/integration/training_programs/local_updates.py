@@ -1,0 +1,167 @@
+"""Exits with 0 when local updates bring ranks together as they promise, on as many ranks as it is started on.
+
+Every rank moves its parameters by itself, as an optimiser would. Nothing of that is lost: once ranks have met
+they are where all moved on average, to the same bits, and so is what the optimiser keeps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from seedance_ops.training.compression.base import Bound
+from seedance_ops.training.compression.local_updates import LocalUpdates
+from seedance_ops.training.errors import ConfigurationError
+
+SHAPES = [(128, 96), (96,), (200, 64), (7, 3)]
+ELEMENTS = 25_205
+EVERY = 4
+STEPS = 10
+SIZE = 1e-3
+CPU = torch.device("cpu")
+
+
+@dataclass
+class Bucket:
+    """All gradients at once."""
+
+    of: list[nn.Parameter]
+    flat: torch.Tensor
+
+    def index(self) -> int:
+        return 0
+
+    def buffer(self) -> torch.Tensor:
+        return self.flat
+
+    def gradients(self) -> list[torch.Tensor]:
+        raise NotImplementedError
+
+    def parameters(self) -> list[torch.Tensor]:
+        return list(self.of)
+
+
+def main() -> None:
+    dist.init_process_group("gloo")
+    parameters = [nn.Parameter(torch.zeros(shape)) for shape in SHAPES]
+    optimizer = torch.optim.AdamW(parameters, lr=SIZE)
+    reduction = LocalUpdates(EVERY)
+    reduction.bind(Bound({id(parameter): str(n) for n, parameter in enumerate(parameters)}, CPU, optimizer))
+    nothing_that_moved_is_lost(reduction, parameters)
+    ranks_that_stand_still_come_together(reduction, parameters)
+    what_the_optimizer_keeps_is_averaged(reduction, parameters, optimizer)
+    half_precision_parameters_are_refused()
+    reduction.close()
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@torch.no_grad()
+def nothing_that_moved_is_lost(reduction: LocalUpdates, parameters: list[nn.Parameter]) -> None:
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    moved = torch.zeros(ELEMENTS)
+    for _ in range(2):
+        sent = []
+        for _ in range(STEPS):
+            backward(reduction, parameters)
+            for parameter in parameters:
+                parameter.add_(SIZE * torch.randn(parameter.shape, generator=generator))
+            sent.append(end_step(reduction))
+        are_a_share_of_what_bf16_sends(sent)
+        meet(reduction)
+        assert same_everywhere(flat(parameters))
+    # What each rank has moved follows from its generator alone.
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    for _ in range(2 * STEPS):
+        moves = [SIZE * torch.randn(shape, generator=generator) for shape in SHAPES]
+        moved += torch.cat([move.view(-1) for move in moves])
+    dist.all_reduce(moved.div_(dist.get_world_size()))
+    assert (flat(parameters) - moved).abs().max() < 1e-6
+
+
+@torch.no_grad()
+def ranks_that_stand_still_come_together(reduction: LocalUpdates, parameters: list[nn.Parameter]) -> None:
+    """Without a meeting: only by the exchanges, to what bfloat16 rounds away."""
+    backward(reduction, parameters)
+    for parameter in parameters:
+        parameter.add_(SIZE * dist.get_rank())
+    for _ in range(EVERY + 1):
+        end_step(reduction)
+    lowest, highest = flat(parameters), flat(parameters)
+    dist.all_reduce(lowest, op=dist.ReduceOp.MIN)
+    dist.all_reduce(highest, op=dist.ReduceOp.MAX)
+    assert (highest - lowest).max() <= SIZE * dist.get_world_size() * 2**-8
+    meet(reduction)
+
+
+def what_the_optimizer_keeps_is_averaged(
+    reduction: LocalUpdates, parameters: list[nn.Parameter], optimizer: torch.optim.Optimizer
+) -> None:
+    for parameter in parameters:
+        parameter.grad = torch.full(parameter.shape, dist.get_rank() + 1.0)
+    backward(reduction, parameters)
+    for _ in range(1 + dist.get_rank()):  # a loss scaler lets a rank skip a step that overflowed
+        optimizer.step()
+    kept = [optimizer.state[parameter] for parameter in parameters]
+    expected = torch.cat([state["exp_avg_sq"].view(-1) for state in kept])
+    dist.all_reduce(expected.div_(dist.get_world_size()))
+    end_step(reduction)
+    meet(reduction)
+    found = torch.cat([state["exp_avg_sq"].view(-1) for state in kept])
+    assert same_everywhere(found)
+    torch.testing.assert_close(found, expected)
+    assert {state["step"].item() for state in kept} == {float(dist.get_world_size())}
+
+
+def half_precision_parameters_are_refused() -> None:
+    parameter = nn.Parameter(torch.zeros(4, dtype=torch.bfloat16))
+    reduction = LocalUpdates(EVERY)
+    reduction.bind(Bound({id(parameter): "embedding"}, CPU))
+    with pytest.raises(ConfigurationError, match=r"embedding is torch\.bfloat16"):
+        reduction.reduce(Bucket([parameter], torch.zeros(4)))
+    reduction.close()
+
+
+def backward(reduction: LocalUpdates, parameters: list[nn.Parameter]) -> None:
+    """A backward pass: each rank gets back its own gradient, and nothing is sent."""
+    started = reduction.reduce(Bucket(parameters, torch.full((ELEMENTS,), dist.get_rank() + 1.0)))
+    assert started.bytes_sent == 0
+    assert torch.equal(started.future.wait(), torch.full((ELEMENTS,), dist.get_rank() + 1.0))
+
+
+def end_step(reduction: LocalUpdates) -> int:
+    done = reduction.end_step()
+    assert done.bytes_sent == done.declared_bytes
+    return done.bytes_sent
+
+
+def meet(reduction: LocalUpdates) -> None:
+    reduction.meet()
+    assert reduction.meet().bytes_sent == 0, "they have met"
+    assert list(reduction.state_dict()) == ["local_updates.step"]
+
+
+def are_a_share_of_what_bf16_sends(sent: list[int]) -> None:
+    """2 (n-1)/n · 2 bytes an element in a ring; rows are rounded up to whole elements, there and back."""
+    ranks = dist.get_world_size()
+    share = 4 * (ranks - 1) / ranks * ELEMENTS / EVERY
+    assert sent[0] == 0, "an exchange ends in the step after that in which it began"
+    assert all(share - 4 <= bytes_sent <= share + 8 * ranks for bytes_sent in sent[1:]), (share, sent)
+
+
+def flat(parameters: list[nn.Parameter]) -> torch.Tensor:
+    return torch.cat([parameter.detach().view(-1) for parameter in parameters])
+
+
+def same_everywhere(values: torch.Tensor) -> bool:
+    first = values.clone()
+    dist.broadcast(first, 0)
+    return torch.equal(first, values)
+
+
+if __name__ == "__main__":
+    main()

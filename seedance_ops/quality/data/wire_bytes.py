@@ -92,7 +92,7 @@ def _bounds(
     if isinstance(compression, Bf16Config | Fp16Config):
         return _about(dense * _HALF_BYTES / _FP32_BYTES)
     if isinstance(compression, LocalUpdatesConfig):
-        # A slice, or with ``dense_steps`` all in bf16; nothing in the first step; a meeting before a checkpoint.
+        # Nothing in the first step; then a slice, all in bf16 with ``dense_steps``, or a meeting as well.
         return np.zeros_like(dense), _about(dense * (_HALF_BYTES / _FP32_BYTES + _MEETING))[1]
     rate = _least_bytes_per_element(compression)
     if rate is None:

@@ -5,23 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch._C._distributed_c10d import HashStore
+from torch._C._distributed_c10d import HashStore, Store
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
+from seedance_ops.training.agreement import PATIENCE_S, Told, agree
 from seedance_ops.training.compression.base import Bound, GradientReduction
 from seedance_ops.training.compression.config import Backend
 from seedance_ops.training.compression.hook import MeasuredReduction, reduce_gradients
 from seedance_ops.training.environment import RankEnvironment
-from seedance_ops.training.errors import ConfigurationError
+from seedance_ops.training.errors import ConfigurationError, TrainingError
 
 T = TypeVar("T")
 
 _DRAIN_S = 0.05
+_STORE_TIMEOUT = timedelta(minutes=30)  # what torch gives a store that it makes itself
+_BACKEND_KEY = "gradient_compression.allreduce_backend"
 
 
 @dataclass(frozen=True)
@@ -34,20 +39,32 @@ class ProcessGroup:
     device: torch.device
 
     @classmethod
-    def join(cls, ranks: RankEnvironment, backend: Backend | None) -> ProcessGroup:
-        """Join torchrun's group, or make a group of one where there is no torchrun."""
+    def join(cls, ranks: RankEnvironment, backend: Backend | None, told: Told | None = None) -> ProcessGroup:
+        """Join torchrun's group, or make a group of one where there is no torchrun.
+
+        Args:
+            ranks: As torchrun says it.
+            backend: Of the group; none takes NCCL where there is a GPU, else gloo.
+            told: What else this rank was told and all others must have been told too.
+
+        Raises:
+            ConfigurationError: Where ranks were told different things, or there is no GPU for NCCL.
+            TrainingError: Where a rank does not come.
+        """
         cuda = torch.cuda.is_available()
         backend = backend or ("nccl" if cuda else "gloo")
+        store: Store = HashStore()
+        if ranks.launched:
+            store = _meeting_place()
+            everything = {"WORLD_SIZE": ranks.world_size, **(told or {}), _BACKEND_KEY: backend}
+            agree(everything, ranks.rank, ranks.world_size, store)
         if backend == "nccl" and not cuda:
             raise ConfigurationError(
                 "allreduce_backend is nccl, but no GPU is visible to this process; use gloo, or check CUDA"
             )
         if cuda:
             torch.cuda.set_device(ranks.local_rank)
-        if ranks.launched:
-            dist.init_process_group(backend)
-        else:
-            dist.init_process_group(backend, store=HashStore(), rank=0, world_size=1)
+        dist.init_process_group(backend, store=store, rank=ranks.rank, world_size=ranks.world_size)
         device = torch.device("cuda", ranks.local_rank) if cuda else torch.device("cpu")
         return cls(ranks.rank, ranks.world_size, ranks.local_rank, device)
 
@@ -89,6 +106,20 @@ class ProcessGroup:
         wrapped.register_comm_hook(measured, reduce_gradients)
         _settle_buckets(wrapped, measured)
         return wrapped, measured
+
+
+def _meeting_place() -> Store:
+    """The store that torchrun's environment names.
+
+    It does not wait for all ranks (``world_size=-1``): they may have been told different numbers of them.
+    """
+    try:
+        store, _, _ = next(rendezvous("env://?world_size=-1", timeout=timedelta(seconds=PATIENCE_S)))
+    except dist.DistError as error:
+        raise TrainingError(f"the store of rank 0 does not answer: {error}") from error
+    assert isinstance(store, Store)
+    store.set_timeout(_STORE_TIMEOUT)
+    return store
 
 
 def _settle_buckets(wrapped: DistributedDataParallel, measured: MeasuredReduction) -> None:

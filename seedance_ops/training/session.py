@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 from seedance_ops.storage.errors import StorageError
+from seedance_ops.training.agreement import what_was_told
 from seedance_ops.training.checkpoint.state import Position, Stateful, TrainingState
 from seedance_ops.training.compression.base import GradientReduction
 from seedance_ops.training.compression.factory import make_reduction
@@ -87,9 +88,13 @@ class TrainingSession:
         self._progress.write("starting", 0, None, 0)
         try:
             self._group = ProcessGroup.join(
-                self._environment.ranks, self._environment.compression.allreduce_backend
+                self._environment.ranks,
+                self._environment.compression.allreduce_backend,
+                what_was_told(
+                    self._environment, batch_per_rank=self._batch, stop=self._stop, seed=self._seed
+                ),
             )
-        except ConfigurationError as error:
+        except TrainingError as error:
             leave_word(error, self._environment.workspace, self._environment.ranks.rank)
             end(error)
         seed_all(self._seed)

@@ -45,6 +45,28 @@ class UsdPerHourBounds(StrictModel):
         return self
 
 
+class GradientCompressionProfile(StrictModel):
+    """How an accelerator takes part in ``mixed_precision`` gradient compression (R3.2)."""
+
+    threshold_scale: float = Field(gt=0.0, le=2.0)
+    """What the threshold by which it selects is multiplied by: below 1 it selects more."""
+    k_range: tuple[float, float]
+    """Least and largest share of the elements that it sends."""
+    top_k: bool
+    """Whether it selects at all; else it sends every element."""
+    basis: Literal["published", "measured"]
+    """``published``: somebody's claim, never measured by this project."""
+    source: str = Field(min_length=3, max_length=500)
+    """Where the figures were read, or how they were measured."""
+
+    @model_validator(mode="after")
+    def _ordered_shares(self) -> Self:
+        low, high = self.k_range
+        if not 0.0 < low <= high <= 1.0:
+            raise ValueError(f"k_range [{low}, {high}] must be two ascending shares in (0, 1]")
+        return self
+
+
 class Accelerator(StrictModel):
     """One entry of ``include/catalog/hardware.yaml``."""
 
@@ -64,6 +86,8 @@ class Accelerator(StrictModel):
     date: Date
     """The day on which the entry was made."""
     basis: Literal["data sheet", "computed"]
+    gradient_compression: GradientCompressionProfile | None = None
+    """None: nobody has published or measured one."""
     note: str | None = Field(default=None, max_length=1000)
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from pydantic import ValidationError
 
+from seedance_ops.jobs.check_devices import device_findings
 from seedance_ops.jobs.check_gates import gate_findings, gate_warnings
 from seedance_ops.jobs.check_launcher import launcher_findings
 from seedance_ops.jobs.check_params import param_findings
@@ -31,6 +32,7 @@ def check(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
         *phase_findings(job),
         *_treatment_findings(job, project),
         *variant_findings(job),
+        *device_findings(job, project),
         *_findings_within_variants(job, project),
         *gate_findings(job),
         *param_findings(job),

@@ -15,6 +15,7 @@ from seedance_ops.jobs.profiles import LauncherProfile
 from seedance_ops.jobs.reuse import ReusedRuns
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.strict_model import StrictModel
+from seedance_ops.training.compression.device import DeviceProfile
 from seedance_ops.training.config import StopCondition
 
 RESERVED = "_run"
@@ -58,6 +59,8 @@ class RunManifest(StrictModel):
     """Launcher profile by variant, as it stood when the run was planned."""
     prices: dict[str, Price] = {}
     """By variant, as the catalogue had them when the run was planned."""
+    device_profiles: dict[str, tuple[DeviceProfile, ...]] = {}
+    """By variant with ``mixed_precision``, as the hardware catalogue had them when the run was planned."""
     code: dict[str, CodeVersion] = {}
     """By variant; none where an image holds the code."""
     overrides: dict[str, str | int | float | bool | None] = {}

@@ -49,6 +49,7 @@ def spec_of(
             stop=workload.stop or StopCondition(steps=1),
             quality=workload.quality,
             compression=resolved.compression,
+            device_profiles=manifest.device_profiles.get(intent.variant, ()),
             checkpoint=resolved.checkpoint,
             storage=run.training(intent.variant, intent.seed, intent.take),
             stamp=run.stamp(),

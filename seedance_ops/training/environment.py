@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from seedance_ops.training.compression.config import CompressionConfig
+from seedance_ops.training.compression.device import DeviceProfile
 from seedance_ops.training.compression.switches import compression_from_switches, refuse_contradiction
 from seedance_ops.training.errors import ConfigurationError
 from seedance_ops.training.plan import PLAN_VARIABLE, LaunchPlan
@@ -52,6 +53,11 @@ class JobEnvironment:
     workspace: Path | None
     progress_file: Path | None
     metrics_file: Path | None
+
+    @property
+    def device_profiles(self) -> tuple[DeviceProfile, ...]:
+        """Of the ranks' kinds of device; none where there is no plan."""
+        return self.plan.device_profiles if self.plan else ()
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> JobEnvironment:

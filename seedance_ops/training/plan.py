@@ -11,6 +11,7 @@ from seedance_ops.storage.config import StorageLocation
 from seedance_ops.strict_model import StrictModel
 from seedance_ops.training.checkpoint.config import CheckpointConfig
 from seedance_ops.training.compression.config import CompressionConfig, DenseConfig
+from seedance_ops.training.compression.device import DeviceProfile
 from seedance_ops.training.config import BatchConfig, QualityConfig, StopCondition
 
 PLAN_VARIABLE = "SEEDANCE_PLAN"
@@ -32,6 +33,8 @@ class LaunchPlan(StrictModel):
     stop: StopCondition
     quality: QualityConfig | None = None
     compression: CompressionConfig = DenseConfig()
+    device_profiles: tuple[DeviceProfile, ...] = ()
+    """For ``mixed_precision``: of the ranks' devices, as the hardware catalogue had them."""
     checkpoint: CheckpointConfig = CheckpointConfig()
     storage: StorageLocation
     """``…/<job>/<run>/<variant>/seed-<n>/take-<m>``: records, evaluations and checkpoints go below it."""

@@ -168,7 +168,7 @@ class TrainingSession:
         self._schedule = Schedule(self._stop, self._batch, self.world_size, tokens_per_sample)
         self._total_steps = self._schedule.total_steps()
         model.to(self.device)
-        reduction = make_reduction(self._environment.compression)
+        reduction = make_reduction(self._environment.compression, self._environment.device_profiles)
         wrapped, measured = self._group.wrap(model, reduction, optimizer, _loss_scale(stateful))
         self._state = TrainingState(model, optimizer, reduction, stateful)
         self._flops = FlopCount(flops_per_sample)

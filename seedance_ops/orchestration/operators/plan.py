@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from seedance_ops.cost.catalogue import PriceCatalogue
 from seedance_ops.jobs.catalog import launcher_profile, price_catalogue
+from seedance_ops.jobs.device_profiles import device_profiles
 from seedance_ops.jobs.errors import JobErrors
 from seedance_ops.jobs.identity import job_hash
 from seedance_ops.jobs.manifest import CodeVersion, RunManifest, plan_runs, plan_screening
@@ -163,6 +164,9 @@ class PlanOperator(StageOperator):
             prices={
                 variant: catalogue.price(profile.price, variant=variant)
                 for variant, profile in profiles.items()
+            },
+            device_profiles={
+                variant.name: found for variant in variants if (found := device_profiles(variant, project))
             },
             code=code,
             overrides=overrides,

@@ -10,6 +10,9 @@ from seedance_ops.strict_model import StrictModel
 
 Backend = Literal["gloo", "nccl"]
 
+DeviceKey = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
+"""A key of ``hardware.yaml``, or the beginning of several that agree: ``a100`` for ``a100-40gb``."""
+
 SMALLEST = 4096
 """Elements from which a matrix is compressed. Smaller ones, norms and biases are few and each matters."""
 
@@ -120,6 +123,8 @@ class MixedPrecisionConfig(_Lossy):
     """Share of those that is sent as float16; the rest as int4 with a scale for 128 of them."""
     sparse: bool = True
     """Off: no selection, every element in float16."""
+    device: DeviceKey = "auto"
+    """Whose profile in ``hardware.yaml`` scales ``k_ratio``; ``auto``: the job's own accelerator's."""
 
 
 CompressionConfig = Annotated[

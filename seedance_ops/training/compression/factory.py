@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from seedance_ops.training.compression.base import GradientReduction
@@ -19,6 +20,7 @@ from seedance_ops.training.compression.config import (
 )
 from seedance_ops.training.compression.dense import Dense
 from seedance_ops.training.compression.dense_first import DenseFirst
+from seedance_ops.training.compression.device import DeviceProfile
 from seedance_ops.training.compression.half_precision import HalfPrecision
 from seedance_ops.training.compression.level_rows import LevelRows
 from seedance_ops.training.compression.local_updates import LocalUpdates
@@ -29,8 +31,8 @@ from seedance_ops.training.compression.random_k import RandomK
 from seedance_ops.training.compression.sparse_rows import SparseRows
 
 
-def make_reduction(config: CompressionConfig) -> GradientReduction:
-    """A reduction without state yet."""
+def make_reduction(config: CompressionConfig, devices: Sequence[DeviceProfile] = ()) -> GradientReduction:
+    """A reduction without state yet; ``devices``: profiles of the ranks' kinds, for mixed precision."""
     match config:
         case DenseConfig():
             return Dense()
@@ -45,7 +47,7 @@ def make_reduction(config: CompressionConfig) -> GradientReduction:
             | RandomKConfig()
             | MixedPrecisionConfig()
         ):
-            lossy = _lossy(config)
+            lossy = _lossy(config, devices)
             return DenseFirst(lossy, config.dense_steps) if config.dense_steps else lossy
         case LocalUpdatesConfig():
             local = LocalUpdates(config.exchange_every)
@@ -60,6 +62,7 @@ def _lossy(
     | PowerSgdConfig
     | RandomKConfig
     | MixedPrecisionConfig,
+    devices: Sequence[DeviceProfile],
 ) -> GradientReduction:
     feedback = config.error_accumulation
     match config:
@@ -82,7 +85,8 @@ def _lossy(
         case RandomKConfig():
             return RandomK(config.k_ratio, error_feedback=feedback)
         case MixedPrecisionConfig():
-            k_ratio = config.k_ratio if config.sparse else None
+            device = devices[0] if devices else DeviceProfile(device=config.device)
+            k_ratio = device.k_of(config.k_ratio) if config.sparse else None
             codec = mixed_codec(k_ratio, config.trunk_ratio)
             return OwnerReduce(config.algorithm, codec, error_feedback=feedback)
         case _:

@@ -24,13 +24,13 @@ def device_profiles(variant: ResolvedVariant, project: ProjectContext) -> tuple[
         return ()
     file = project.hardware_file
     catalogue = load_hardware(file) if file.is_file() else HardwareCatalogue(file=file, entries={})
-    if compression.device != "auto":
-        return (profile_of(compression.device, catalogue),)
-    kind = variant.resources.accelerator.lower()
-    try:
-        return (profile_of(kind, catalogue),)
-    except HardwareMissing:
-        return (DeviceProfile(device=kind),)
+    named = (compression.device,) if isinstance(compression.device, str) else compression.device
+    return tuple(
+        _own(variant.resources.accelerator.lower(), catalogue)
+        if name == "auto"
+        else profile_of(name, catalogue)
+        for name in named
+    )
 
 
 def profile_of(name: str, catalogue: HardwareCatalogue) -> DeviceProfile:
@@ -47,6 +47,13 @@ def profile_of(name: str, catalogue: HardwareCatalogue) -> DeviceProfile:
             f"{name!r} is several entries of {catalogue.file} that differ: {', '.join(keys)}"
         )
     return found[0]
+
+
+def _own(kind: str, catalogue: HardwareCatalogue) -> DeviceProfile:
+    try:
+        return profile_of(kind, catalogue)
+    except HardwareMissing:
+        return DeviceProfile(device=kind)
 
 
 def _profile(name: str, accelerator: Accelerator) -> DeviceProfile:

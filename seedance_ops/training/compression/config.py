@@ -123,8 +123,9 @@ class MixedPrecisionConfig(_Lossy):
     """Share of those that is sent as float16; the rest as int4 with a scale for 128 of them."""
     sparse: bool = True
     """Off: no selection, every element in float16."""
-    device: DeviceKey = "auto"
-    """Whose profile in ``hardware.yaml`` scales ``k_ratio``; ``auto``: the job's own accelerator's."""
+    device: DeviceKey | Annotated[tuple[DeviceKey, ...], Field(min_length=1, max_length=64)] = "auto"
+    """Whose profile in ``hardware.yaml`` scales ``k_ratio``; ``auto``: the job's own accelerator's; several:
+    each of an equal stretch of the ranks, in order."""
 
 
 CompressionConfig = Annotated[

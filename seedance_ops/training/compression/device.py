@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -41,3 +42,14 @@ class DeviceProfile(StrictModel):
         low, high = self.k_range
         scaled: float = k_ratio**self.threshold_scale
         return round(min(max(scaled, low), high), _DIGITS)
+
+
+def device_of(devices: Sequence[DeviceProfile], rank: int, ranks: int) -> DeviceProfile:
+    """A rank's device: each stands for an equal stretch of neighbouring ranks, to within one."""
+    return devices[rank * len(devices) // ranks]
+
+
+def mixed_vendors(devices: Sequence[DeviceProfile]) -> tuple[str, ...]:
+    """The vendors of the devices where they are several, else none."""
+    vendors = tuple(dict.fromkeys(device.vendor or f"the vendor of {device.device}" for device in devices))
+    return vendors if len(vendors) > 1 else ()

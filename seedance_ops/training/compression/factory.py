@@ -24,7 +24,7 @@ from seedance_ops.training.compression.device import DeviceProfile
 from seedance_ops.training.compression.half_precision import HalfPrecision
 from seedance_ops.training.compression.level_rows import LevelRows
 from seedance_ops.training.compression.local_updates import LocalUpdates
-from seedance_ops.training.compression.mixed_rows import mixed_codec
+from seedance_ops.training.compression.mixed_precision import MixedPrecision
 from seedance_ops.training.compression.owner_reduce import OwnerReduce
 from seedance_ops.training.compression.power_sgd import PowerSgd, Width
 from seedance_ops.training.compression.random_k import RandomK
@@ -85,9 +85,7 @@ def _lossy(
         case RandomKConfig():
             return RandomK(config.k_ratio, error_feedback=feedback)
         case MixedPrecisionConfig():
-            device = devices[0] if devices else DeviceProfile(device=config.device)
-            k_ratio = device.k_of(config.k_ratio) if config.sparse else None
-            codec = mixed_codec(k_ratio, config.trunk_ratio)
-            return OwnerReduce(config.algorithm, codec, error_feedback=feedback)
+            k_ratio = config.k_ratio if config.sparse else None
+            return MixedPrecision(k_ratio, config.trunk_ratio, devices, error_feedback=feedback)
         case _:
             assert_never(config)

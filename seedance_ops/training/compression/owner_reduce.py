@@ -10,7 +10,7 @@ import torch.distributed as dist
 from seedance_ops.training.compression.base import Bucket, Reduction
 from seedance_ops.training.compression.codec import RowCodec
 from seedance_ops.training.compression.on_lane import OnLane
-from seedance_ops.training.compression.owner_mean import Part, owner_mean, owner_mean_bytes
+from seedance_ops.training.compression.owner_mean import Codecs, Part, owner_mean, owner_mean_bytes
 from seedance_ops.training.compression.owner_rows import columns_of, from_rows, to_rows
 from seedance_ops.training.compression.preconditioning import sizes_by_optimizer
 from seedance_ops.training.compression.small_tensors import SmallTensors, is_compressed, small_row_bytes
@@ -28,6 +28,7 @@ class OwnerReduce(OnLane):
     ) -> None:
         super().__init__(codec)
         self.name = name
+        self._codecs: Codecs | None = None
         self._error_feedback = error_feedback
         self._precondition = precondition
 
@@ -54,13 +55,15 @@ class OwnerReduce(OnLane):
 
     def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
         """Two encoded rows a matrix, to or from each other rank, and two of all small tensors together."""
-        large = [
-            self._codec.row_bytes(columns_of(torch.Size(shape).numel(), world_size))
-            for shape in shapes
-            if is_compressed(shape)
+        columns = [
+            columns_of(torch.Size(shape).numel(), world_size) for shape in shapes if is_compressed(shape)
         ]
-        small = [shape for shape in shapes if not is_compressed(shape)]
-        return owner_mean_bytes(sum(large) + small_row_bytes(small, world_size), world_size)
+        small = small_row_bytes([shape for shape in shapes if not is_compressed(shape)], world_size)
+        answer = self._codec if self._codecs is None else self._codecs.answer
+        row, answered = (
+            small + sum(codec.row_bytes(one) for one in columns) for codec in (self._codec, answer)
+        )
+        return owner_mean_bytes(row, world_size, answered)
 
     def _corrected(
         self, parameter: torch.Tensor, gradient: torch.Tensor, group: dist.ProcessGroup
@@ -76,7 +79,7 @@ class OwnerReduce(OnLane):
         if sizes is not None:
             rows.div_(sizes)
             owned.div_(sizes[group.rank()])
-        return Part(rows, self._codec, owned), sizes
+        return Part(rows, self._codec, owned, self._codecs), sizes
 
     def _sizes(self, parameter: torch.Tensor, ranks: int) -> torch.Tensor | None:
         if not self._precondition:

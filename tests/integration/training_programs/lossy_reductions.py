@@ -19,11 +19,17 @@ from seedance_ops.training.compression.config import (
     RandomKConfig,
     TopKErrorFeedbackConfig,
 )
+from seedance_ops.training.compression.device import DeviceProfile, device_of
 from seedance_ops.training.compression.factory import make_reduction
 from seedance_ops.training.compression.owner_rows import from_rows
 
 SHAPES = [(128, 96), (96,), (200, 64), (7, 3)]
 STEPS = 6
+A100 = DeviceProfile(device="a100", vendor="NVIDIA")
+MI250X = DeviceProfile(device="mi250x", vendor="AMD", threshold_scale=0.87)
+PVC = DeviceProfile(device="pvc", vendor="Intel", threshold_scale=0.93)
+WITHOUT_TOP_K = DeviceProfile(device="other", vendor="AMD", top_k=False)
+MIXES = [(A100, MI250X), (A100, MI250X, PVC), (MI250X, A100, MI250X), (A100, WITHOUT_TOP_K)]
 CONFIGURATIONS: list[CompressionConfig] = [
     *(
         QuantizedErrorFeedbackConfig(algorithm="quantized_error_feedback", levels=n)
@@ -74,6 +80,12 @@ def main() -> None:
         reduction.bind(Bound(names, torch.device("cpu"), optimizer))
         check(reduction, parameters, str(configuration))
         reduction.close()
+    for mix in MIXES:
+        reduction = make_reduction(MixedPrecisionConfig(algorithm="mixed_precision"), mix)
+        reduction.bind(Bound({id(p): str(n) for n, p in enumerate(parameters)}, torch.device("cpu")))
+        check(reduction, parameters, str([device.device for device in mix]))
+        each_sends_by_its_own_share(reduction, mix)
+        reduction.close()
     powersgd = make_reduction(PowerSgdConfig(algorithm="powersgd"))
     powersgd.bind(Bound({id(parameters[0]): "0"}, torch.device("cpu")))
     stays_bounded(powersgd, parameters[0])
@@ -111,6 +123,14 @@ def check(reduction: GradientReduction, parameters: list[nn.Parameter], name: st
         # Small tensors carry nothing: they are rounded to bfloat16, twice in each step.
         rounding = 1e-6 if torch.Size(SHAPES[n]).numel() >= 4096 else 2**-7 * STEPS
         assert missing.abs().max() <= rounding * 1e-2, (name, n, missing.abs().max())
+
+
+def each_sends_by_its_own_share(reduction: GradientReduction, mix: tuple[DeviceProfile, ...]) -> None:
+    ranks = dist.get_world_size()
+    sent = [0] * ranks
+    dist.all_gather_object(sent, reduction.declared_bytes(SHAPES, ranks))
+    shares = [device_of(mix, rank, ranks).k_of(0.01) for rank in range(ranks)]
+    assert ranks == 1 or len(set(sent)) == len(set(shares)), (mix, sent)
 
 
 def stays_bounded(reduction: GradientReduction, parameter: nn.Parameter) -> None:

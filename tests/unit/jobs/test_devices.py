@@ -59,3 +59,17 @@ def test_an_unknown_device_is_refused_where_it_stands(mixed, errors_of):
     assert error.path == "variants.topk.gradient_compression.device"
     assert "mi999" in error.message
     assert "mi250x" in error.message
+
+
+def test_several_vendors_need_gloo_and_are_told_so(mixed, load, errors_of, project):
+    (error,) = errors_of(mixed(", device: [a100, mi250x]"))
+    assert error.path == "variants.topk.gradient_compression.device"
+    assert "NVIDIA, AMD" in error.message
+    assert "allreduce_backend: gloo" in error.suggestion
+    job = load(mixed(", device: [a100, mi250x], allreduce_backend: gloo")).job
+    assert [one.threshold_scale for one in device_profiles(job.resolve("topk"), project)] == [1.0, 0.87]
+
+
+def test_more_devices_than_ranks_are_refused(mixed, errors_of):
+    (error,) = errors_of(mixed(", device: [a100, a100-80gb, h100]"))
+    assert "3 devices for 2 ranks" in error.message

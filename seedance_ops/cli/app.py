@@ -15,6 +15,7 @@ COMMANDS = {
     "show": "seedance_ops.cli.show",
     "estimate": "seedance_ops.cli.estimate",
     "run": "seedance_ops.cli.run",
+    "pareto": "seedance_ops.cli.pareto",
     "judge": "seedance_ops.cli.judge",
     "report": "seedance_ops.cli.report",
     "diff": "seedance_ops.cli.diff",

@@ -49,14 +49,17 @@ class RunSession:
         project: The project.
         file: The job's file.
         job: The job with this run's overrides, for the display.
+        console: Where it is shown; by default standard output.
     """
 
-    def __init__(self, home: Path, project: ProjectContext, file: Path, job: Job) -> None:
+    def __init__(
+        self, home: Path, project: ProjectContext, file: Path, job: Job, console: Console | None = None
+    ) -> None:
         self._home = home
         self._project = project
         self._file = file
         self._job = job
-        self._console = Console()
+        self._console = console or Console()
         self._own: EmbeddedAirflow | None = None
 
     def run(self, conf: Mapping[str, Any], *, interactive: bool) -> int:

@@ -55,9 +55,18 @@ def mark_of(place: int) -> str:
 @contextmanager
 def drawing(prefix: str, width_in: float, height_in: float) -> Iterator[tuple[Figure, Axes]]:
     """A figure of one plot in the report's style; ``prefix`` makes its ids the same at every rendering."""
+    with panels(prefix, width_in, height_in, 1) as (figure, (axes,)):
+        yield figure, axes
+
+
+@contextmanager
+def panels(
+    prefix: str, width_in: float, height_in: float, count: int
+) -> Iterator[tuple[Figure, tuple[Axes, ...]]]:
+    """As ``drawing``, with several plots side by side."""
     with mpl.rc_context(_STYLE | {"svg.hashsalt": prefix}):
         figure = Figure(figsize=(width_in, height_in), layout="constrained")
-        yield figure, figure.add_subplot()
+        yield figure, tuple(figure.add_subplot(1, count, place) for place in range(1, count + 1))
 
 
 def grid(axes: Axes, axis: Literal["both", "x", "y"] = "both") -> None:

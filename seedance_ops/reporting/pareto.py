@@ -80,6 +80,10 @@ def _point(statistics: Statistics, variant: str, quality_metric: str) -> ParetoP
     )
 
 
-def _dominates(one: ParetoPoint, other: ParetoPoint, sign: float) -> bool:
-    ours, theirs = (one.cost, sign * one.quality), (other.cost, sign * other.quality)
+def dominates(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
+    """Whether one place is no worse than the other in both and better in one; lower is better."""
     return ours != theirs and ours[0] <= theirs[0] and ours[1] <= theirs[1]
+
+
+def _dominates(one: ParetoPoint, other: ParetoPoint, sign: float) -> bool:
+    return dominates((one.cost, sign * one.quality), (other.cost, sign * other.quality))

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from seedance_ops.training.compression.config import CompressionConfig
-from seedance_ops.training.compression.device import DeviceProfile
+from seedance_ops.training.compression.device import DeviceProfile, mixed_vendors
 from seedance_ops.training.compression.switches import compression_from_switches, refuse_contradiction
 from seedance_ops.training.errors import ConfigurationError
 from seedance_ops.training.plan import PLAN_VARIABLE, LaunchPlan
@@ -68,6 +68,7 @@ class JobEnvironment:
         else:
             refuse_contradiction(plan.compression, environ)
             _refuse_undirected(plan)
+            _refuse_mixed_vendors(plan)
             compression = plan.compression
         return cls(
             ranks=RankEnvironment.read(environ),
@@ -103,6 +104,16 @@ def _refuse_undirected(plan: LaunchPlan) -> None:
         raise ConfigurationError(
             f"the plan keeps checkpoints with the best {best.metric} and does not say which direction is "
             "better: add checkpoint.keep.best.better, lower or higher"
+        )
+
+
+def _refuse_mixed_vendors(plan: LaunchPlan) -> None:
+    """Before the group is made: one of NCCL on some ranks and RCCL on others would wait for ever."""
+    vendors = mixed_vendors(plan.device_profiles)
+    if vendors and plan.compression.allreduce_backend != "gloo":
+        raise ConfigurationError(
+            f"the plan has devices of several vendors ({', '.join(vendors)}) in one group; NCCL, RCCL and XCCL "
+            "cannot talk to each other: write gradient_compression.allreduce_backend: gloo"
         )
 
 

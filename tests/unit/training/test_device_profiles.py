@@ -11,7 +11,9 @@ from seedance_ops.training.compression.base import Bound
 from seedance_ops.training.compression.config import MixedPrecisionConfig
 from seedance_ops.training.compression.device import DeviceProfile, device_of
 from seedance_ops.training.compression.factory import make_reduction
+from seedance_ops.training.environment import JobEnvironment
 from seedance_ops.training.errors import ConfigurationError
+from seedance_ops.training.plan import LaunchPlan
 
 
 @pytest.mark.parametrize(("scale", "k"), [(1.0, 0.01), (0.87, 0.018197), (0.93, 0.013804)])
@@ -74,3 +76,23 @@ def test_one_vendor_is_not_refused():
         reduction.close()
     finally:
         dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("backend", [None, "nccl"])
+def test_a_plan_of_several_vendors_without_gloo_ends_before_any_group_is_made(tmp_path, backend):
+    plan = LaunchPlan.model_validate(
+        {
+            **{"job": "j", "job_hash": "h", "run_id": "r", "variant": "v", "seed": 0, "submission": 1},
+            **{"batch": {"per_rank": 1}, "stop": {"steps": 1}, "storage": {"uri": "s3://bucket/run"}},
+            "compression": {"algorithm": "mixed_precision", "allreduce_backend": backend},
+            "device_profiles": [{"device": "a100", "vendor": "NVIDIA"}, {"device": "pvc", "vendor": "Intel"}],
+        }
+    )
+    plan.write(tmp_path / "plan")
+    with pytest.raises(ConfigurationError, match=r"NVIDIA, Intel.*gloo"):
+        JobEnvironment.read({"SEEDANCE_PLAN": str(tmp_path / "plan")})
+    gloo = plan.compression.model_copy(update={"allreduce_backend": "gloo"})
+    plan.model_copy(update={"compression": gloo}).write(tmp_path / "plan")
+    assert (
+        JobEnvironment.read({"SEEDANCE_PLAN": str(tmp_path / "plan")}).device_profiles == plan.device_profiles
+    )

@@ -112,8 +112,8 @@ def _refuse_mixed_vendors(plan: LaunchPlan) -> None:
     vendors = mixed_vendors(plan.device_profiles)
     if vendors and plan.compression.allreduce_backend != "gloo":
         raise ConfigurationError(
-            f"the plan has devices of several vendors ({', '.join(vendors)}) in one group; NCCL, RCCL and XCCL "
-            "cannot talk to each other: write gradient_compression.allreduce_backend: gloo"
+            f"the plan has devices of several vendors ({', '.join(vendors)}) in one group; NCCL, RCCL and "
+            "XCCL cannot talk to each other: write gradient_compression.allreduce_backend: gloo"
         )
 
 

@@ -82,8 +82,15 @@ def test_one_vendor_is_not_refused():
 def test_a_plan_of_several_vendors_without_gloo_ends_before_any_group_is_made(tmp_path, backend):
     plan = LaunchPlan.model_validate(
         {
-            **{"job": "j", "job_hash": "h", "run_id": "r", "variant": "v", "seed": 0, "submission": 1},
-            **{"batch": {"per_rank": 1}, "stop": {"steps": 1}, "storage": {"uri": "s3://bucket/run"}},
+            "job": "j",
+            "job_hash": "h",
+            "run_id": "r",
+            "variant": "v",
+            "seed": 0,
+            "submission": 1,
+            "batch": {"per_rank": 1},
+            "stop": {"steps": 1},
+            "storage": {"uri": "s3://bucket/run"},
             "compression": {"algorithm": "mixed_precision", "allreduce_backend": backend},
             "device_profiles": [{"device": "a100", "vendor": "NVIDIA"}, {"device": "pvc", "vendor": "Intel"}],
         }

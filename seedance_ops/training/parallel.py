@@ -18,7 +18,15 @@ from torch.nn.parallel import DistributedDataParallel
 from seedance_ops.training.agreement import PATIENCE_S, Told, agree
 from seedance_ops.training.compression.base import Bound, GradientReduction
 from seedance_ops.training.compression.config import Backend
+from seedance_ops.training.compression.fsdp import ShardAveraging
 from seedance_ops.training.compression.hook import MeasuredReduction, reduce_gradients
+from seedance_ops.training.compression.replicas import (
+    find_replicas,
+    is_sharded,
+    refuse_compression,
+    sharded_modules,
+    start_alike,
+)
 from seedance_ops.training.environment import RankEnvironment
 from seedance_ops.training.errors import ConfigurationError, TrainingError
 
@@ -96,9 +104,24 @@ class ProcessGroup:
         reduction: GradientReduction,
         optimizer: torch.optim.Optimizer | None = None,
         loss_scale: Callable[[], float] | None = None,
-    ) -> tuple[DistributedDataParallel, MeasuredReduction]:
-        """The model under DDP with the measured reduction as its communication hook."""
+    ) -> tuple[nn.Module, MeasuredReduction]:
+        """The model under DDP with the measured reduction as its communication hook.
+
+        A model under ``fully_shard`` stays as it is; the reduction averages its shards across replicas.
+
+        Raises:
+            ConfigurationError: Where the model is sharded in a way that cannot be averaged.
+        """
         names = {id(parameter): name for name, parameter in model.named_parameters()}
+        if is_sharded(model):
+            sharded = sharded_modules(model)
+            replicas = find_replicas(sharded)
+            refuse_compression(reduction, replicas, loss_is_scaled=loss_scale is not None)
+            start_alike(model, replicas)
+            reduction.bind(Bound(names, self.device, optimizer, loss_scale, replicas.group))
+            measured = MeasuredReduction(reduction, group=replicas.group, blocking=self.device.type == "cpu")
+            ShardAveraging(measured).attach(sharded)
+            return model, measured
         reduction.bind(Bound(names, self.device, optimizer, loss_scale))
         measured = MeasuredReduction(reduction)
         devices = [self.device.index] if self.device.type == "cuda" else None

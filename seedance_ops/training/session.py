@@ -25,6 +25,7 @@ from seedance_ops.training.agreement import what_was_told
 from seedance_ops.training.checkpoint.state import Position, Stateful, TrainingState
 from seedance_ops.training.compression.base import GradientReduction
 from seedance_ops.training.compression.factory import make_reduction
+from seedance_ops.training.compression.replicas import is_sharded
 from seedance_ops.training.config import StopCondition
 from seedance_ops.training.environment import JobEnvironment
 from seedance_ops.training.errors import EXIT_TERMINATED, ConfigurationError, TrainingError
@@ -159,12 +160,18 @@ class TrainingSession:
         """Wrap the model for all ranks, and take up the newest checkpoint where there is one.
 
         Args:
-            model: as every rank built it; moved to the session's device.
+            model: as every rank built it; moved to the session's device. Under ``fully_shard`` with a
+                one-dimensional mesh it is left in its shards, which are averaged across replicas.
             optimizer: over the model's parameters.
             tokens_per_sample: where samples have tokens; needed for ``stop.tokens``.
             flops_per_sample: forward and backward, where they should not be counted.
             **stateful: schedulers and the like, to be kept in checkpoints under these names.
         """
+        if self._environment.plan is not None and is_sharded(model):
+            raise ConfigurationError(
+                "checkpoints of a model under fully_shard are not written yet, and a run with a plan keeps "
+                "checkpoints: use DDP, or start the script without a plan"
+            )
         self._schedule = Schedule(self._stop, self._batch, self.world_size, tokens_per_sample)
         self._total_steps = self._schedule.total_steps()
         model.to(self.device)

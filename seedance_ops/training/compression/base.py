@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
+import torch.distributed as dist
 
 FP32_BYTES = 4
 
@@ -39,6 +40,8 @@ class Bound:
     """For reductions that go by its state."""
     loss_scale: Callable[[], float] | None = None
     """What the loss, and so every gradient, is multiplied by now; none where it is not scaled."""
+    group: dist.ProcessGroup | None = None
+    """The ranks that average; none for all."""
 
 
 @dataclass

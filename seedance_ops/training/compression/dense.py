@@ -17,9 +17,9 @@ class Dense(WithoutState):
 
     def reduce(self, bucket: Bucket) -> Reduction:
         """Average the bucket in place; the same arithmetic as DDP without a hook."""
-        world_size = dist.get_world_size()
+        world_size = dist.get_world_size(self.group)
         gradient = bucket.buffer().div_(world_size)
-        future = dist.all_reduce(gradient, async_op=True).get_future()
+        future = dist.all_reduce(gradient, group=self.group, async_op=True).get_future()
         sent = ring_all_reduce_bytes(gradient.nbytes, world_size)
         return Reduction(future.then(lambda done: done.value()[0]), sent)
 

@@ -26,7 +26,8 @@ class DenseFirst:
         self._step = 0
 
     def bind(self, bound: Bound) -> None:
-        """Bind the other reduction."""
+        """Bind both."""
+        self._first.bind(bound)
         self._then.bind(bound)
 
     def close(self) -> None:

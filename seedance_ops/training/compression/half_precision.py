@@ -36,10 +36,10 @@ class HalfPrecision(WithoutState):
 
     def reduce(self, bucket: Bucket) -> Reduction:
         """Average the bucket; divided before the cast, so that the sum stays in range where the mean does."""
-        world_size = dist.get_world_size()
+        world_size = dist.get_world_size(self.group)
         gradient = bucket.buffer()
         payload = gradient.div(world_size).to(self._dtype)
-        future = dist.all_reduce(payload, async_op=True).get_future()
+        future = dist.all_reduce(payload, group=self.group, async_op=True).get_future()
         sent = ring_all_reduce_bytes(payload.nbytes, world_size)
         return Reduction(future.then(lambda done: gradient.copy_(done.value()[0])), sent)
 

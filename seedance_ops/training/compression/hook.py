@@ -35,6 +35,10 @@ class MeasuredReduction:
     reduction: GradientReduction
     silent: bool = False
     """While set, gradients are averaged plainly and nothing is noted: for a pass that is no step."""
+    group: dist.ProcessGroup | None = None
+    """The ranks that average; none for all."""
+    blocking: bool = False
+    """Whether the backward pass stands still during each reduction."""
     _marks: list[tuple[_Mark, _Mark]] = field(default_factory=list)
     _step: StepCommunication = field(default_factory=StepCommunication)
     _waited_s: float = 0.0
@@ -46,7 +50,7 @@ class MeasuredReduction:
         buffer, shapes = bucket.buffer(), [gradient.shape for gradient in bucket.gradients()]
         ready = _Mark(buffer.device)
         reduction = self.reduction.reduce(bucket)
-        world_size = dist.get_world_size()
+        world_size = dist.get_world_size(self.group)
         # The formulas are for fp32 gradients; what 16-bit ones send is counted and not checked.
         declared = (
             self.reduction.declared_bytes(shapes, world_size) if buffer.element_size() == FP32_BYTES else None
@@ -81,7 +85,8 @@ class MeasuredReduction:
         if marks:
             step.all_reduce_s = sum(ready.until(done) for ready, done in marks)
             last_ready = max((ready for ready, _ in marks), key=lambda mark: mark.at_s)
-            step.wait_s = max(0.0, *(last_ready.until(done) for _, done in marks))
+            last_s = max(0.0, *(last_ready.until(done) for _, done in marks))
+            step.wait_s = step.all_reduce_s if self.blocking else last_s
         step.wait_s += self._waited_s
         step.all_reduce_s += self._waited_s
         self._waited_s = 0.0

@@ -34,14 +34,17 @@ class _Job:
 class Lane:
     """Runs reductions in order, beside the backward pass. Every rank opens it at the same point."""
 
-    def __init__(self, device: torch.device) -> None:
-        """Make the group: a collective call.
+    def __init__(self, device: torch.device, among: dist.ProcessGroup | None = None) -> None:
+        """Make the group: a collective call of its members.
 
         Args:
             device: Where the gradients are.
+            among: The ranks that average; none for all.
         """
-        group = dist.new_group()
-        assert isinstance(group, dist.ProcessGroup), "this rank is a member: new_group() holds all ranks"
+        group = dist.new_group(
+            dist.get_process_group_ranks(among), use_local_synchronization=among is not None
+        )
+        assert isinstance(group, dist.ProcessGroup), "this rank is a member"
         self._group = group
         self._device = device
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]

@@ -30,7 +30,7 @@ class OnLane(AlikeAfterEachStep):
         self._residuals.loss_scale = bound.loss_scale
         # Compiled now, or refused now: not in the first step's time.
         self._codec.decode(self._codec.encode(torch.zeros(1, TURN, dtype=torch.float32)), TURN)
-        self._lane = Lane(bound.device)
+        self._lane = Lane(bound.device, bound.group)
 
     def close(self) -> None:
         """Close the lane."""

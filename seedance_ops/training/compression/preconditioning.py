@@ -8,6 +8,7 @@ elements with a small v by far too much; after division by √v all elements are
 from __future__ import annotations
 
 import torch
+from torch.distributed.tensor import DTensor
 
 FLOOR = 0.1
 """Of √v's own root mean square: elements that hardly ever had a gradient are not blown up without bound."""
@@ -26,6 +27,8 @@ def sizes_by_optimizer(
     second_moment = optimizer.state[parameter].get("exp_avg_sq")
     if not isinstance(second_moment, torch.Tensor) or second_moment.shape != parameter.shape:
         return None
+    if isinstance(second_moment, DTensor):  # of a shard, under FSDP
+        second_moment = second_moment.to_local()
     sizes = second_moment.float().sqrt()
     floor = FLOOR * torch.linalg.vector_norm(sizes) / sizes.numel() ** 0.5
     if not bool(floor > 0.0) or not bool(torch.isfinite(floor)):

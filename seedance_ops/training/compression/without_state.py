@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import torch
+import torch.distributed as dist
 
 from seedance_ops.training.compression.base import AlikeAfterEachStep, Bound
 
 
 class WithoutState(AlikeAfterEachStep):
-    """Nothing to learn, to keep or to let go of."""
+    """Nothing to keep or to let go of."""
+
+    group: dist.ProcessGroup | None = None
+    """The ranks that average; none for all."""
 
     def bind(self, bound: Bound) -> None:
-        """Nothing is kept by parameter."""
+        """Learn who averages; nothing is kept by parameter."""
+        self.group = bound.group
 
     def close(self) -> None:
         """Nothing was acquired."""

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from seedance_ops.jobs.check_devices import device_findings
 from seedance_ops.jobs.check_gates import gate_findings, gate_warnings
 from seedance_ops.jobs.check_launcher import launcher_findings
+from seedance_ops.jobs.check_parallelism import parallelism_findings, sharded_session_findings
 from seedance_ops.jobs.check_params import param_findings
 from seedance_ops.jobs.check_phases import phase_findings, phase_warnings
 from seedance_ops.jobs.check_program import program_findings
@@ -32,6 +33,7 @@ def check(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
         *phase_findings(job),
         *_treatment_findings(job, project),
         *variant_findings(job),
+        *parallelism_findings(job),
         *device_findings(job, project),
         *_findings_within_variants(job, project),
         *gate_findings(job),
@@ -53,6 +55,7 @@ def warn(job: TrainingJob) -> list[Finding]:
 def _treatment_findings(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
     return [
         *_workload_findings(job),
+        *sharded_session_findings(job),
         *(program_findings(job, project) if project else ()),
         *launcher_findings(job, project),
     ]

@@ -75,6 +75,8 @@ class Workload(StrictModel):
     """``torchrun`` starts one process per accelerator; ``none`` starts the command once per node."""
     runtime: Literal["session", "none"] = "session"
     """``session``: the program uses TrainingSession; ``none``: any program, unchanged."""
+    parallelism: Literal["ddp", "fsdp_replicated", "full_shard", "zero3"] = "ddp"
+    """How the program splits the model: whole copies; shards within a node, copied; shards over all ranks."""
     batch: BatchConfig | None = None
     """Batch size; needed with ``runtime: session``."""
     stop: StopCondition | None = None

@@ -23,6 +23,7 @@ from seedance_ops.training.compression.hook import MeasuredReduction, reduce_gra
 from seedance_ops.training.compression.replicas import (
     find_replicas,
     is_sharded,
+    local_shape,
     refuse_compression,
     sharded_modules,
     start_alike,
@@ -113,16 +114,17 @@ class ProcessGroup:
             ConfigurationError: Where the model is sharded in a way that cannot be averaged.
         """
         names = {id(parameter): name for name, parameter in model.named_parameters()}
+        shapes = {name: local_shape(parameter) for name, parameter in model.named_parameters()}
         if is_sharded(model):
             sharded = sharded_modules(model)
             replicas = find_replicas(sharded)
             refuse_compression(reduction, replicas, loss_is_scaled=loss_scale is not None)
             start_alike(model, replicas)
-            reduction.bind(Bound(names, self.device, optimizer, loss_scale, replicas.group))
+            reduction.bind(Bound(names, self.device, optimizer, loss_scale, replicas.group, shapes))
             measured = MeasuredReduction(reduction, group=replicas.group, blocking=self.device.type == "cpu")
             ShardAveraging(measured).attach(sharded)
             return model, measured
-        reduction.bind(Bound(names, self.device, optimizer, loss_scale))
+        reduction.bind(Bound(names, self.device, optimizer, loss_scale, shapes=shapes))
         measured = MeasuredReduction(reduction)
         devices = [self.device.index] if self.device.type == "cuda" else None
         wrapped = DistributedDataParallel(model, device_ids=devices)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seedance_ops.training.config import StopCondition
 from seedance_ops.training.errors import ConfigurationError
@@ -35,6 +35,14 @@ class Schedule:
     batch: int
     world_size: int
     tokens_per_sample: int | None = None
+    steps_before: int = 0
+    """Done by an earlier submission, perhaps with another number of ranks."""
+    samples_before: int = 0
+    """Which these steps took."""
+
+    def resumed(self, steps: int, samples: int) -> Schedule:
+        """The same run, continued after ``steps`` that took ``samples``."""
+        return replace(self, steps_before=steps, samples_before=samples)
 
     @property
     def samples_per_step(self) -> int:
@@ -45,7 +53,7 @@ class Schedule:
         """Steps until the next one would exceed the stop condition; 0 where the first one would."""
         if self.stop.steps is not None:
             return self.stop.steps
-        return self._budget() // self.samples_per_step
+        return self.steps_before + (self._budget() - self.samples_before) // self.samples_per_step
 
     def total_steps(self) -> int:
         """``whole_steps``, of which there must be one."""
@@ -59,8 +67,12 @@ class Schedule:
 
     def step(self, number: int, rank: int) -> Step:
         """Step ``number`` as ``rank`` sees it."""
-        offset = (number - 1) * self.samples_per_step + rank * self.batch
+        offset = self.samples_after(number - 1) + rank * self.batch
         return Step(number, offset, self.batch, number == self.total_steps())
+
+    def samples_after(self, steps: int) -> int:
+        """Samples over all ranks that the run has seen after ``steps``, at least ``steps_before``."""
+        return self.samples_before + (steps - self.steps_before) * self.samples_per_step
 
     def _budget(self) -> int:
         """Samples that the stop condition allows."""

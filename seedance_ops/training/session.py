@@ -195,6 +195,8 @@ class TrainingSession:
         state, persistence = self._prepared()
         if self._restored is None:
             seed_all(self._seed, self.rank)  # each rank has random numbers of its own from here on
+        elif self._restored.random is None:
+            seed_all(self._seed + self._completed, self.rank)  # none of it has come from this many ranks
         else:
             restore_random_state(self._restored.random)
         stall_s = 0.0
@@ -232,7 +234,7 @@ class TrainingSession:
 
     @property
     def _samples_seen(self) -> int:
-        return self._completed * self._schedule.samples_per_step
+        return self._schedule.samples_after(self._completed)
 
     def _prepared(self) -> tuple[TrainingState, Persistence]:
         if self._state is None or self._persistence is None:
@@ -245,6 +247,8 @@ class TrainingSession:
         self._restored = persistence.resume(state)
         if self._restored is not None:
             self._completed = self._restored.position.step
+            self._schedule = self._schedule.resumed(self._completed, self._restored.position.samples_seen)
+            self._total_steps = self._schedule.total_steps()
             self._flops.known = self._restored.position.flops or self._flops.known
         self._tell("training")
 

@@ -26,6 +26,7 @@ from seedance_ops.training.plan import LaunchPlan
 DENSE: dict[str, Any] = {"algorithm": "dense"}
 TOPK: dict[str, Any] = {"algorithm": "topk_error_feedback", "k_ratio": 0.1}
 QUANTIZED: dict[str, Any] = {"algorithm": "quantized_error_feedback", "dense_steps": 6}
+FLUSHED: dict[str, Any] = TOPK | {"flush_on_save": True, "dense_steps": 2}
 POWERSGD: dict[str, Any] = {"algorithm": "powersgd"}
 LOCAL: dict[str, Any] = {"algorithm": "local_updates", "exchange_every": 3, "dense_steps": 2}
 STEPS = 12
@@ -85,7 +86,7 @@ def committed(location: StorageLocation, run: str) -> list[CheckpointManifest]:
 
 
 @pytest.mark.parametrize(
-    ("compression", "ranks"), [(DENSE, 3), (TOPK, 2), (QUANTIZED, 2), (POWERSGD, 2), (LOCAL, 2)]
+    ("compression", "ranks"), [(DENSE, 3), (TOPK, 2), (QUANTIZED, 2), (POWERSGD, 2), (LOCAL, 2), (FLUSHED, 3)]
 )
 def test_a_killed_run_resumes_to_the_same_bits(
     launch: Launch, location: StorageLocation, compression: dict[str, Any], ranks: int
@@ -191,6 +192,24 @@ def test_a_superseded_submission_commits_nothing_more(
     assert committed(location, "run") == []
 
 
-def test_another_number_of_ranks_is_refused(launch: Launch) -> None:
+def test_another_number_of_ranks_is_refused_with_the_key_that_allows_it(
+    launch: Launch, tmp_path: Path
+) -> None:
     launch("run", TOPK, ranks=2, DIE_AT="8")
     assert launch("run", TOPK, ranks=1, submission=2) == [78]
+    assert (
+        "gradient_compression.flush_on_save: true"
+        in (tmp_path / "run-2" / "failure-rank-0000.json").read_text()
+    )
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 1)])
+@pytest.mark.parametrize("compression", [FLUSHED, DENSE], ids=["flushed", "dense"])
+def test_another_number_of_ranks_takes_up_what_fits_any(
+    launch: Launch, location: StorageLocation, compression: dict[str, Any], before: int, after: int
+) -> None:
+    assert launch("run", compression, ranks=before, DIE_AT="8") == [-signal.SIGKILL] * before
+    assert launch("run", compression, ranks=after, submission=2) == [0] * after
+    last = committed(location, "run")[-1]
+    assert (last.step, last.world_size) == (STEPS, after)
+    assert last.samples_seen == 4 * (5 * before + (STEPS - 5) * after)  # 4 a rank and step

@@ -100,6 +100,10 @@ def test_lossy_reductions_lose_nothing_and_agree(run_ranks: RunRanks, tmp_path: 
     assert codes == [0] * ranks, (tmp_path / "log").read_text()
 
 
+def test_a_flush_loses_nothing_and_leaves_all_ranks_alike(run_ranks: RunRanks, tmp_path: Path) -> None:
+    assert run_ranks("flush.py", 3, tmp_path / "log") == [0] * 3, (tmp_path / "log").read_text()
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_local_updates_bring_ranks_together(run_ranks: RunRanks, tmp_path: Path, ranks: int) -> None:
     codes = run_ranks("local_updates.py", ranks, tmp_path / "log")

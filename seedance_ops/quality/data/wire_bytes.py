@@ -103,6 +103,8 @@ def _bounds(
     padded = np.minimum(tensors, elements / SMALLEST + _SMALL_PARTS)
     padding = 2 * (world_size - 1) * padded * _PADDING_BYTES
     most = dense * max(_HALF_BYTES, rate) / _FP32_BYTES + padding
+    if compression.flush_on_save:
+        most += dense
     return _about(dense * rate / _FP32_BYTES)[0], _about(most)[1]
 
 

@@ -77,7 +77,7 @@ class Checkpointer:
 
     def restore(self, state: TrainingState) -> Restored | None:
         """Take up the newest committed checkpoint that verifies on every rank, if there is one."""
-        for manifest in self._candidates():
+        for manifest in self._candidates(state):
             trees, problem = self._fetch(manifest)
             problems = [text for text in self._group.gather(problem) if text]
             if problems:
@@ -86,11 +86,18 @@ class Checkpointer:
                 )
                 continue
             random = state.put_back(trees, self._group.rank)
+            if manifest.world_size != self._group.world_size:
+                _log.warning(
+                    "%d ranks take up what %d wrote: steps take another number of samples from here on, and "
+                    "random numbers start afresh",
+                    self._group.world_size,
+                    manifest.world_size,
+                )
             _log.info("resuming after step %d of submission %d", manifest.step, manifest.submission)
             return Restored(_position(manifest), random)
         return None
 
-    def _candidates(self) -> list[CheckpointManifest]:
+    def _candidates(self, state: TrainingState) -> list[CheckpointManifest]:
         """What rank 0 finds committed, newest first, the same on every rank."""
         found: list[str] = []
         if self._group.rank == 0:
@@ -100,17 +107,22 @@ class Checkpointer:
             CheckpointManifest.model_validate_json(text) for text in self._group.from_rank_zero(found)
         ]
         for manifest in manifests:
-            if manifest.world_size != self._group.world_size:
+            if manifest.world_size != self._group.world_size and not state.reduction.fits_any_world_size:
                 raise CheckpointError(
                     f"the checkpoint of step {manifest.step} was written by {manifest.world_size} ranks, "
-                    f"this submission has {self._group.world_size}: resume with the same number"
+                    f"each with what {state.reduction.name} carries, and this submission has "
+                    f"{self._group.world_size}: resume with the same number, or start a run whose "
+                    "checkpoints any number can take up, with gradient_compression.flush_on_save: true"
                 )
         return manifests
 
     def _fetch(self, manifest: CheckpointManifest) -> tuple[dict[str, Any], str | None]:
         """The trees that this rank needs, or what is wrong with them."""
         trees: dict[str, Any] = {}
-        for name in (MODEL_FILE, OPTIMIZER_FILE, rank_file(self._group.rank)):
+        names = [MODEL_FILE, OPTIMIZER_FILE]
+        if manifest.world_size == self._group.world_size:
+            names.append(rank_file(self._group.rank))
+        for name in names:
             try:
                 trees[name] = read_tree(self._verified(manifest, name))
             except (CheckpointError, ObjectMissing) as error:

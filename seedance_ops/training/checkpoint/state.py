@@ -35,7 +35,8 @@ class Restored:
     """Where training continues, and with what random numbers."""
 
     position: Position
-    random: dict[str, Any]
+    random: dict[str, Any] | None
+    """None where another number of ranks wrote the checkpoint: generators are a rank's own."""
 
 
 class Stateful(Protocol):
@@ -63,20 +64,24 @@ class TrainingState:
     extra: Mapping[str, Stateful] = field(default_factory=dict)
 
     def capture(self, rank: int) -> dict[str, Any]:
-        """This rank's trees by file name; under DDP rank 0 speaks for all in model and optimiser."""
-        trees: dict[str, Any] = {
-            rank_file(rank): {"random": random_state(), "reduction": self.reduction.state_dict()}
-        }
+        """This rank's trees by file name; rank 0 speaks for all in what is the same on every rank."""
+        own: dict[str, Any] = {"random": random_state()}
+        common: dict[str, Any] = {}
+        (common if self.reduction.fits_any_world_size else own)["reduction"] = self.reduction.state_dict()
+        trees: dict[str, Any] = {rank_file(rank): own}
         if rank == 0:
             trees[MODEL_FILE] = self.model.state_dict()
-            trees[OPTIMIZER_FILE] = {
+            trees[OPTIMIZER_FILE] = common | {
                 "optimizer": self.optimizer.state_dict(),
                 "extra": {name: stateful.state_dict() for name, stateful in self.extra.items()},
             }
         return trees
 
-    def put_back(self, trees: Mapping[str, Any], rank: int) -> dict[str, Any]:
-        """Load what ``capture`` gave; returns the state of the random generators, for later."""
+    def put_back(self, trees: Mapping[str, Any], rank: int) -> dict[str, Any] | None:
+        """Load what ``capture`` gave; returns the state of the random generators, for later.
+
+        Without a tree of this rank's own, where another number of ranks wrote them, it returns ``None``.
+        """
         self.model.load_state_dict(trees[MODEL_FILE])
         saved = trees[OPTIMIZER_FILE]
         if missing := set(self.extra) ^ set(saved["extra"]):
@@ -86,7 +91,7 @@ class TrainingState:
         self.optimizer.load_state_dict(saved["optimizer"])
         for name, stateful in self.extra.items():
             stateful.load_state_dict(saved["extra"][name])
-        own = trees[rank_file(rank)]
-        self.reduction.load_state_dict(own["reduction"])
-        random: dict[str, Any] = own["random"]
+        own = trees.get(rank_file(rank), {})
+        self.reduction.load_state_dict((saved if "reduction" in saved else own)["reduction"])
+        random: dict[str, Any] | None = own.get("random")
         return random

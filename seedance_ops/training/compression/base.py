@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
@@ -42,6 +42,8 @@ class Bound:
     """What the loss, and so every gradient, is multiplied by now; none where it is not scaled."""
     group: dist.ProcessGroup | None = None
     """The ranks that average; none for all."""
+    shapes: Mapping[str, torch.Size] = field(default_factory=dict)
+    """Of each parameter's gradient, by name; of a rank's shard, under FSDP."""
 
 
 @dataclass
@@ -76,6 +78,10 @@ class GradientReduction(Protocol):
     """
 
     name: str
+
+    @property
+    def fits_any_world_size(self) -> bool:
+        """Whether the state is the same on every rank after ``meet``, and can be taken up by any number."""
 
     def bind(self, bound: Bound) -> None:
         """Learn about the training; called once on every rank, before the first step. May be collective."""

@@ -51,6 +51,8 @@ class _Lossy(StrictModel):
     """Keep what was not sent and add it to the next gradient (error feedback)."""
     dense_steps: int = Field(default=0, ge=0, le=10_000_000)
     """The run's first steps are reduced in bf16; a resumed run does not repeat them."""
+    flush_on_save: bool = False
+    """Add up what all ranks carry before a checkpoint, which any number of ranks can then take up."""
     allreduce_backend: Backend | None = None
     """Process-group backend; ``None`` takes NCCL where there is a GPU, else gloo."""
 

@@ -25,6 +25,11 @@ class DenseFirst:
         self._steps = steps
         self._step = 0
 
+    @property
+    def fits_any_world_size(self) -> bool:
+        """Where the other reduction's state does."""
+        return self._then.fits_any_world_size
+
     def bind(self, bound: Bound) -> None:
         """Bind both."""
         self._first.bind(bound)

@@ -21,10 +21,12 @@ from seedance_ops.training.compression.config import (
 from seedance_ops.training.compression.dense import Dense
 from seedance_ops.training.compression.dense_first import DenseFirst
 from seedance_ops.training.compression.device import DeviceProfile
+from seedance_ops.training.compression.flush import FlushOnSave
 from seedance_ops.training.compression.half_precision import HalfPrecision
 from seedance_ops.training.compression.level_rows import LevelRows
 from seedance_ops.training.compression.local_updates import LocalUpdates
 from seedance_ops.training.compression.mixed_precision import MixedPrecision
+from seedance_ops.training.compression.on_lane import OnLane
 from seedance_ops.training.compression.owner_reduce import OwnerReduce
 from seedance_ops.training.compression.power_sgd import PowerSgd, Width
 from seedance_ops.training.compression.random_k import RandomK
@@ -47,7 +49,8 @@ def make_reduction(config: CompressionConfig, devices: Sequence[DeviceProfile] =
             | RandomKConfig()
             | MixedPrecisionConfig()
         ):
-            lossy = _lossy(config, devices)
+            on_lane = _lossy(config, devices)
+            lossy = FlushOnSave(on_lane) if config.flush_on_save else on_lane
             return DenseFirst(lossy, config.dense_steps) if config.dense_steps else lossy
         case LocalUpdatesConfig():
             local = LocalUpdates(config.exchange_every)
@@ -63,7 +66,7 @@ def _lossy(
     | RandomKConfig
     | MixedPrecisionConfig,
     devices: Sequence[DeviceProfile],
-) -> GradientReduction:
+) -> OnLane:
     feedback = config.error_accumulation
     match config:
         case TopKErrorFeedbackConfig():

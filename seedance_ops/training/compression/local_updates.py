@@ -37,6 +37,7 @@ class LocalUpdates:
     """
 
     name = "local_updates"
+    fits_any_world_size = True
 
     def __init__(self, every: int) -> None:
         """``every``: steps from one exchange of a parameter to its next."""

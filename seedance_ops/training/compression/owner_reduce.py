@@ -65,6 +65,16 @@ class OwnerReduce(OnLane):
         )
         return owner_mean_bytes(row, world_size, answered)
 
+    def whole(self, name: str, carried: torch.Tensor) -> torch.Tensor:
+        """See ``OnLane``; a residual is in owners' rows."""
+        whole = torch.empty(self._bound.shapes[name], dtype=torch.float32, device=carried.device)
+        from_rows(carried, whole)
+        return whole
+
+    def laid_out(self, whole: torch.Tensor, ranks: int) -> torch.Tensor:
+        """See ``OnLane``."""
+        return to_rows(whole, ranks)
+
     def _corrected(
         self, parameter: torch.Tensor, gradient: torch.Tensor, group: dist.ProcessGroup
     ) -> tuple[Part, torch.Tensor | None]:

@@ -135,6 +135,11 @@ def start_alike(model: nn.Module, replicas: Replicas) -> None:
             dist.broadcast(local.detach(), src=replicas.ranks[0], group=replicas.group)
 
 
+def local_shape(parameter: torch.Tensor) -> torch.Size:
+    """Of this rank's shard, or of the whole parameter where it is not sharded."""
+    return parameter.to_local().shape if isinstance(parameter, DTensor) else parameter.shape
+
+
 def _refuse_unsharded(model: nn.Module) -> None:
     for name, parameter in model.named_parameters():
         if not isinstance(parameter, DTensor):

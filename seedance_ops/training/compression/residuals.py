@@ -48,6 +48,16 @@ class Residuals:
         """Carry ``values``, of this step's scale, to the next step; the tensor becomes the residuals' own."""
         self._pending[name] = values if self._scale == 1.0 else values.div_(self._scale)
 
+    def replace(self, name: str, values: torch.Tensor) -> None:
+        """Carry ``values``, unscaled, in place of what was carried; between two steps."""
+        self.settle()
+        self._kept[name] = values
+
+    def drop(self, name: str) -> None:
+        """Carry nothing under this name; between two steps."""
+        self.settle()
+        self._kept.pop(name, None)
+
     def spoil(self) -> None:
         """The step under way is not finite somewhere: what it leaves is not to be kept."""
         self._finite = False

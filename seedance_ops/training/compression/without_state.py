@@ -13,6 +13,7 @@ from seedance_ops.training.compression.base import AlikeAfterEachStep, Bound
 class WithoutState(AlikeAfterEachStep):
     """Nothing to keep or to let go of."""
 
+    fits_any_world_size = True
     group: dist.ProcessGroup | None = None
     """The ranks that average; none for all."""
 

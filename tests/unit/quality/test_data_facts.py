@@ -196,6 +196,8 @@ def bytes_fact(steps, compression, world_size, gradient_bytes=4, tensors=100):
         (QUANTIZED, 8, 1.75e6 * (0.3 + 2 / 256), 7_000_000),
         (RANDOM, 8, 35_000, 7_000_000),
         (POWERSGD, 8, 500_000, 7_000_000),
+        # The step before a checkpoint, with a flush: a dense fp32 ring of what is compressed.
+        (TOPK.model_copy(update={"flush_on_save": True}), 8, 7_053_800, 7_000_000),
         (DenseConfig(), 1, 0, 0),
         (BF16, 1, 0, 0),
         (TOPK, 1, 0, 0),

@@ -147,3 +147,18 @@ def test_what_cannot_be_counted_is_declared() -> None:
     count.close(samples=2, parameters=100, tokens_per_sample=10)
     assert count.known is not None
     assert (count.known.method, count.known.per_sample) == ("declared", 6 * 100 * 10)
+
+
+@given(SIZES, SIZES, SIZES, st.integers(1, 20))
+def test_another_number_of_ranks_goes_on_with_the_samples_that_were_not_seen(
+    batch: int, before: int, after: int, done: int
+) -> None:
+    first = Schedule(StopCondition(samples=10**6), batch, before)
+    seen = first.samples_after(done)
+    second = Schedule(StopCondition(samples=10**6), batch, after).resumed(done, seen)
+    assert second.step(done + 1, rank=0).sample_offset == seen == done * batch * before
+    assert second.step(done + 1, rank=after - 1).samples[-1] == seen + batch * after - 1
+    assert (
+        second.samples_after(second.total_steps()) <= 10**6 < second.samples_after(second.total_steps() + 1)
+    )
+    assert first.resumed(done, seen).total_steps() == first.total_steps()

@@ -37,6 +37,7 @@ CASES: list[tuple[dict[str, object], float | None]] = [
     # Coarse ones, with AdamW and in its units: they must run, move, and agree.
     ({"algorithm": "powersgd", "byte_share": 0.25}, None),
     ({"algorithm": "quantized_error_feedback", "levels": 5}, None),
+    ({"algorithm": "mixed_precision", "k_ratio": 0.05}, None),
 ]
 
 

@@ -57,10 +57,13 @@ class MixedPrecision(OwnerReduce):
         everyone = [_Rank(own.device, own.vendor, self._k_of(own))] * ranks
         dist.all_gather_object(everyone, everyone[0])
         _refuse_one_vendors_backend(everyone)
-        shares = [rank.k_ratio for rank in everyone]
+        # Under FSDP only ranks with the same shard exchange messages, and are known by their place among them.
+        group = bound.group or dist.group.WORLD
+        assert group is not None, "a process group comes before bind()"
+        shares = [everyone[rank].k_ratio for rank in dist.get_process_group_ranks(group)]
         codecs = {share: mixed_codec(share, self._trunk_ratio) for share in dict.fromkeys(shares)}
         answer = None if None in codecs else max(share for share in codecs if share is not None)
-        self._codec = codecs[shares[dist.get_rank()]]
+        self._codec = codecs[self._k_of(own)]
         self._codecs = Codecs(tuple(codecs[share] for share in shares), codecs[answer])
         super().bind(bound)
 

@@ -19,6 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from seedance_ops.training.compression.base import ring_all_reduce_bytes
 from seedance_ops.training.compression.config import CompressionConfig
+from seedance_ops.training.compression.device import DeviceProfile
 from seedance_ops.training.compression.factory import make_reduction
 from seedance_ops.training.environment import RankEnvironment
 from seedance_ops.training.parallel import ProcessGroup
@@ -37,8 +38,10 @@ CASES: list[tuple[dict[str, object], float | None]] = [
     # Coarse ones, with AdamW and in its units: they must run, move, and agree.
     ({"algorithm": "powersgd", "byte_share": 0.25}, None),
     ({"algorithm": "quantized_error_feedback", "levels": 5}, None),
-    ({"algorithm": "mixed_precision", "k_ratio": 0.05}, None),
+    ({"algorithm": "mixed_precision", "k_ratio": 0.02, "allreduce_backend": "gloo"}, None),
 ]
+NODES = (DeviceProfile(device="a"), DeviceProfile(device="b", threshold_scale=0.8))
+"""Of the two replicas: ``mixed_precision`` sends another share of b's gradient than of a's."""
 
 
 def network() -> nn.Sequential:
@@ -74,7 +77,7 @@ def check(group: ProcessGroup, mesh: object, algorithm: dict[str, object], toler
     expected = dict(trained.module.named_parameters())
 
     config: CompressionConfig = TypeAdapter(CompressionConfig).validate_python(algorithm)
-    reduction = make_reduction(config)
+    reduction = make_reduction(config, NODES)
     own = network()
     if group.rank >= 2:
         nn.init.zeros_(own[0].weight)  # the first replica's count, as DDP's first rank's do

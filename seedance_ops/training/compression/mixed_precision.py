@@ -57,7 +57,7 @@ class MixedPrecision(OwnerReduce):
         everyone = [_Rank(own.device, own.vendor, self._k_of(own))] * ranks
         dist.all_gather_object(everyone, everyone[0])
         _refuse_one_vendors_backend(everyone)
-        # Under FSDP only ranks with the same shard exchange messages, and are known by their place among them.
+        # Under FSDP only ranks with the same shard exchange messages, and are known by their place there.
         group = bound.group or dist.group.WORLD
         assert group is not None, "a process group comes before bind()"
         shares = [everyone[rank].k_ratio for rank in dist.get_process_group_ranks(group)]

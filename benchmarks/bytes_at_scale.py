@@ -19,6 +19,7 @@ from rich.table import Table
 
 from seedance_ops.training.compression.config import CompressionConfig
 from seedance_ops.training.compression.factory import make_reduction
+from seedance_ops.training.compression.local_updates import mean_step_bytes
 
 RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 WIDTH, LAYERS, VOCABULARY, CONTEXT, BYTES_PER_PAIR = 768, 12, 50257, 1024, 8
@@ -28,6 +29,7 @@ BLOCK = [
 ]
 SHAPES = [[VOCABULARY, WIDTH], [CONTEXT, WIDTH], *(BLOCK * LAYERS), [WIDTH], [WIDTH]]
 K_RATIO = 0.01
+EXCHANGE_EVERY = 7
 COMPRESSORS: dict[str, dict[str, object]] = {
     "dense": {"algorithm": "dense"},
     "bf16": {"algorithm": "bf16"},
@@ -46,11 +48,16 @@ def main() -> None:
     configs = {name: TypeAdapter(CompressionConfig).validate_python(c) for name, c in COMPRESSORS.items()}
     reductions = {name: make_reduction(config) for name, config in configs.items()}
     table = Table(
-        "ranks", *reductions, "topk_1, all-gather", title="MB a rank sends in a step (share of dense)"
+        "ranks",
+        *reductions,
+        "local_7",
+        "topk_1, all-gather",
+        title="MB a rank sends in a step (share of dense)",
     )
     results = []
     for ranks in RANKS:
         sent = {name: one.declared_bytes(SHAPES, ranks) for name, one in reductions.items()}
+        sent["local_7"] = mean_step_bytes(SHAPES, EXCHANGE_EVERY, ranks)
         sent["all_gather"] = (
             (ranks - 1) * BYTES_PER_PAIR * sum(math.ceil(K_RATIO * math.prod(s)) for s in SHAPES)
         )

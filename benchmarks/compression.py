@@ -39,7 +39,7 @@ def main() -> int:
     options.add_argument("--compressors", nargs="+", default=[*OURS, *TORCH], choices=[*OURS, *TORCH])
     options.add_argument("--seeds", type=int, default=8)
     options.add_argument("--no-tuning", action="store_true", help="take each recipe's first learning rate")
-    options.add_argument("--rounds", type=int, default=30)
+    options.add_argument("--rounds", type=int, default=15)
     options.add_argument("--directory", type=Path, default=DIRECTORY)
     options.add_argument("--json", type=Path)
     chosen = options.parse_args()

@@ -39,7 +39,8 @@ def what_was_told(
 ) -> Told:
     """What decides which collectives a rank calls and with what; no secrets and no addresses."""
     plan = environment.plan
-    of_plan = {"job", "job_hash", "run_id", "variant", "submission", "quality", "checkpoint"}
+    identity = {"job", "job_hash", "run_id", "variant", "submission"}
+    of_plan = identity | {"quality", "checkpoint", "device_profiles"}
     return {
         "SEEDANCE_PLAN": "none" if plan is None else "given",  # its path may differ between nodes
         **_flat("gradient_compression", environment.compression.model_dump(mode="json")),

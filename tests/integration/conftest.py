@@ -24,6 +24,7 @@ os.environ.clear()
 os.environ.update({environment!r})
 torch.set_num_threads(1)
 sys.argv = [{script!r}]
+sys.path.insert(0, os.path.dirname({script!r}))  # as python itself does for a script
 runpy.run_path({script!r}, run_name="__main__")
 """
 

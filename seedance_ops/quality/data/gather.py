@@ -138,7 +138,7 @@ class _Part:
         elif isinstance(expectation, StepsToBeMonotone):
             yield monotone_steps(name, steps)
         else:
-            sent = bytes_consistent(
+            yield bytes_consistent(
                 name,
                 steps,
                 compression=self.variant.compression,
@@ -146,7 +146,6 @@ class _Part:
                 gradient_bytes=expectation.kwargs.gradient_bytes,
                 tensors=expectation.kwargs.tensors,
             )
-            yield from () if sent is None else (sent,)
 
     def _complete(self) -> DataFact:
         name = self.variant.name

@@ -71,7 +71,7 @@ class LocalUpdates:
         return Reduction(future)
 
     def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
-        """None: a gradient stays on its rank. See ``slice_bytes``."""
+        """None: a gradient stays on its rank. See ``mean_step_bytes``."""
         del shapes, world_size
         return 0
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
+from flat_bucket import Bucket
 from torch import nn
 
 from seedance_ops.training.compression.base import Bound, ring_all_reduce_bytes
@@ -31,23 +32,6 @@ CONFIGURATIONS: list[CompressionConfig] = [
 ]
 
 
-class Bucket:
-    def __init__(self, parameter: nn.Parameter, gradient: torch.Tensor) -> None:
-        self._parameter, self._buffer = parameter, gradient.reshape(-1).clone()
-
-    def index(self) -> int:
-        return 0
-
-    def buffer(self) -> torch.Tensor:
-        return self._buffer
-
-    def gradients(self) -> list[torch.Tensor]:
-        return [self._buffer.view(SHAPE)]
-
-    def parameters(self) -> list[torch.Tensor]:
-        return [self._parameter]
-
-
 def check(config: CompressionConfig) -> None:
     ranks, parameter, reduction = (
         dist.get_world_size(),
@@ -60,7 +44,7 @@ def check(config: CompressionConfig) -> None:
     for step in range(1, 7):
         gradient = torch.randn(SHAPE, generator=generator)
         put_in += gradient / ranks
-        bucket = Bucket(parameter, gradient)
+        bucket = Bucket(0, [parameter], [gradient])
         reduction.reduce(bucket).future.wait()
         came_out += bucket.gradients()[0]
         if step % 3:

@@ -6,11 +6,10 @@ they are where all moved on average, to the same bits, and so is what the optimi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 import torch
 import torch.distributed as dist
+from flat_bucket import Bucket
 from torch import nn
 
 from seedance_ops.training.compression.base import Bound
@@ -23,26 +22,6 @@ EVERY = 4
 STEPS = 10
 SIZE = 1e-3
 CPU = torch.device("cpu")
-
-
-@dataclass
-class Bucket:
-    """All gradients at once."""
-
-    of: list[nn.Parameter]
-    flat: torch.Tensor
-
-    def index(self) -> int:
-        return 0
-
-    def buffer(self) -> torch.Tensor:
-        return self.flat
-
-    def gradients(self) -> list[torch.Tensor]:
-        raise NotImplementedError
-
-    def parameters(self) -> list[torch.Tensor]:
-        return list(self.of)
 
 
 def main() -> None:
@@ -122,13 +101,14 @@ def half_precision_parameters_are_refused() -> None:
     reduction = LocalUpdates(EVERY)
     reduction.bind(Bound({id(parameter): "embedding"}, CPU))
     with pytest.raises(ConfigurationError, match=r"embedding is torch\.bfloat16"):
-        reduction.reduce(Bucket([parameter], torch.zeros(4)))
+        reduction.reduce(Bucket(0, [parameter], [torch.zeros(4)]))
     reduction.close()
 
 
 def backward(reduction: LocalUpdates, parameters: list[nn.Parameter]) -> None:
     """A backward pass: each rank gets back its own gradient, and nothing is sent."""
-    started = reduction.reduce(Bucket(parameters, torch.full((ELEMENTS,), dist.get_rank() + 1.0)))
+    gradients = [torch.full(shape, dist.get_rank() + 1.0) for shape in SHAPES]
+    started = reduction.reduce(Bucket(0, parameters, gradients))
     assert started.bytes_sent == 0
     assert torch.equal(started.future.wait(), torch.full((ELEMENTS,), dist.get_rank() + 1.0))
 

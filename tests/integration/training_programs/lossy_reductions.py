@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
+from flat_bucket import Bucket
 from torch import nn
 
 from seedance_ops.training.compression.base import Bound, GradientReduction
@@ -44,27 +45,6 @@ CONFIGURATIONS: list[CompressionConfig] = [
     PowerSgdConfig(algorithm="powersgd"),
     PowerSgdConfig(algorithm="powersgd", rank=4),
 ]
-
-
-class Bucket:
-    """Some of the parameters, with their gradients in one buffer."""
-
-    def __init__(self, position: int, parameters: list[nn.Parameter], gradients: list[torch.Tensor]) -> None:
-        self._position, self._parameters = position, parameters
-        self._buffer = torch.cat([gradient.reshape(-1) for gradient in gradients])
-
-    def index(self) -> int:
-        return self._position
-
-    def buffer(self) -> torch.Tensor:
-        return self._buffer
-
-    def gradients(self) -> list[torch.Tensor]:
-        pieces = torch.split(self._buffer, [parameter.numel() for parameter in self._parameters])
-        return [piece.view(p.shape) for piece, p in zip(pieces, self._parameters, strict=True)]
-
-    def parameters(self) -> list[torch.Tensor]:
-        return list(self._parameters)
 
 
 def main() -> None:

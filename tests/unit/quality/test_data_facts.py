@@ -25,6 +25,8 @@ from seedance_ops.training.compression.config import (
     Bf16Config,
     DenseConfig,
     Fp16Config,
+    LocalUpdatesConfig,
+    MixedPrecisionConfig,
     PowerSgdConfig,
     QuantizedErrorFeedbackConfig,
     RandomKConfig,
@@ -39,6 +41,8 @@ TOPK = TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.01)
 QUANTIZED = QuantizedErrorFeedbackConfig(algorithm="quantized_error_feedback", levels=5)
 RANDOM = RandomKConfig(algorithm="random_k", k_ratio=0.01)
 POWERSGD = PowerSgdConfig(algorithm="powersgd")
+MIXED = MixedPrecisionConfig(algorithm="mixed_precision")
+LOCAL = LocalUpdatesConfig(algorithm="local_updates")
 
 
 def completeness(tables, variant="topk", seeds=tuple(range(SEEDS)), ranks=RANKS):
@@ -196,6 +200,9 @@ def bytes_fact(steps, compression, world_size, gradient_bytes=4, tensors=100):
         (QUANTIZED, 8, 1.75e6 * (0.3 + 2 / 256), 7_000_000),
         (RANDOM, 8, 35_000, 7_000_000),
         (POWERSGD, 8, 500_000, 7_000_000),
+        (MIXED, 8, 70_000, 7_000_000),
+        (LOCAL, 8, 0, 7_000_000),  # the first step
+        (LOCAL, 8, 21_500_000, 7_000_000),  # a slice, and AdamW's meeting
         # The step before a checkpoint, with a flush: a dense fp32 ring of what is compressed.
         (TOPK.model_copy(update={"flush_on_save": True}), 8, 7_053_800, 7_000_000),
         (DenseConfig(), 1, 0, 0),
@@ -219,6 +226,9 @@ def test_bytes_are_those_of_the_algorithm(compression, world_size, bytes_sent, d
         (RANDOM, 8, 30_000, 7_000_000),
         (POWERSGD, 8, 4_000_000, 7_000_000),  # more than bf16
         (POWERSGD, 8, 0, 7_000_000),
+        (MIXED, 8, 0, 7_000_000),
+        (MIXED, 8, 4_000_000, 7_000_000),
+        (LOCAL, 8, 32_000_000, 7_000_000),
         (DenseConfig(), 8, 0, 0),
         (DenseConfig(), 8, np.nan, 7_000_000),
         (DenseConfig(), 1, 400, 0),

@@ -3,11 +3,7 @@
 import math
 
 import pytest
-import torch
-import torch.distributed as dist
-from torch._C._distributed_c10d import HashStore
 
-from seedance_ops.training.compression.base import Bound
 from seedance_ops.training.compression.config import MixedPrecisionConfig
 from seedance_ops.training.compression.device import DeviceProfile, device_of
 from seedance_ops.training.compression.factory import make_reduction
@@ -49,33 +45,6 @@ def test_devices_stand_for_equal_stretches_of_the_ranks():
     assert [device_of((a, b), rank, 4).device for rank in range(4)] == ["a", "a", "b", "b"]
     assert [device_of((a, b, c), rank, 4).device for rank in range(4)] == ["a", "a", "b", "c"]
     assert [device_of((a,), rank, 2).device for rank in range(2)] == ["a", "a"]
-
-
-@pytest.mark.parametrize("backend", ["nccl", "xccl"])
-def test_several_vendors_in_one_group_of_a_vendors_backend_are_refused(monkeypatch, backend):
-    """As if a second rank had told of its device: no such group can be made here."""
-
-    def gathered(everyone, own):
-        everyone[:] = [own, type(own)("mi250x", "AMD", 0.018)]
-
-    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
-    monkeypatch.setattr(dist, "get_rank", lambda: 0)
-    monkeypatch.setattr(dist, "get_backend", lambda: backend)
-    monkeypatch.setattr(dist, "all_gather_object", gathered)
-    config = MixedPrecisionConfig(algorithm="mixed_precision")
-    reduction = make_reduction(config, [DeviceProfile(device="a100", vendor="NVIDIA")])
-    with pytest.raises(ConfigurationError, match=r"rank 0 has a100 .NVIDIA., rank 1 has mi250x .AMD.*gloo"):
-        reduction.bind(Bound({}, torch.device("cpu")))
-
-
-def test_one_vendor_is_not_refused():
-    dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
-    try:
-        reduction = make_reduction(MixedPrecisionConfig(algorithm="mixed_precision"))
-        reduction.bind(Bound({}, torch.device("cpu")))
-        reduction.close()
-    finally:
-        dist.destroy_process_group()
 
 
 @pytest.mark.parametrize("backend", [None, "nccl"])

@@ -49,6 +49,10 @@ class RunStore:
         """Where one training's tables and checkpoints stand."""
         return self.location.child(training_prefix(variant, seed, take))
 
+    def decisions(self, variant: str) -> StorageLocation:
+        """Where a variant's trainings keep what they decide once for all seeds."""
+        return self.location.child(RESERVED, "decisions", variant)
+
     def training_objects(self, variant: str, seed: int, take: int) -> ObjectStore:
         """What one training left there."""
         return self.objects.child(training_prefix(variant, seed, take))

@@ -52,6 +52,7 @@ def spec_of(
             device_profiles=manifest.device_profiles.get(intent.variant, ()),
             checkpoint=resolved.checkpoint,
             storage=run.training(intent.variant, intent.seed, intent.take),
+            decisions=run.decisions(intent.variant),
             stamp=run.stamp(),
         ),
     )

@@ -59,6 +59,12 @@ class JobEnvironment:
         """Of the ranks' kinds of device; none where there is no plan."""
         return self.plan.device_profiles if self.plan else ()
 
+    @property
+    def author(self) -> str:
+        """Who this run is, to the reader of what it decided for others."""
+        plan = self.plan
+        return "this run" if plan is None else f"seed {plan.seed}, submission {plan.submission}"
+
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> JobEnvironment:
         """Read and check the environment; raises ``ConfigurationError``."""

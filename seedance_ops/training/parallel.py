@@ -20,6 +20,7 @@ from seedance_ops.training.compression.base import Bound, GradientReduction
 from seedance_ops.training.compression.config import Backend
 from seedance_ops.training.compression.fsdp import ShardAveraging
 from seedance_ops.training.compression.hook import MeasuredReduction, reduce_gradients
+from seedance_ops.training.compression.lane import DRAIN_S
 from seedance_ops.training.compression.replicas import (
     find_replicas,
     is_sharded,
@@ -33,7 +34,6 @@ from seedance_ops.training.errors import ConfigurationError, TrainingError
 
 T = TypeVar("T")
 
-_DRAIN_S = 0.05
 _STORE_TIMEOUT = timedelta(minutes=30)  # what torch gives a store that it makes itself
 _BACKEND_KEY = "gradient_compression.allreduce_backend"
 
@@ -81,10 +81,7 @@ class ProcessGroup:
     def leave() -> None:
         """Leave the group, if it was joined."""
         if dist.is_initialized():
-            # A gloo thread frees the tensors of the last collective after it has told this thread that it is
-            # done, and needs the GIL for that. The group's destructor joins that thread while it holds the
-            # GIL (torch 2.13): without this pause processes hang at their end.
-            time.sleep(_DRAIN_S)
+            time.sleep(DRAIN_S)
             dist.destroy_process_group()
 
     def gather(self, value: T) -> list[T]:

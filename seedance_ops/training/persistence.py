@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from seedance_ops.training.checkpoint.state import Position, Restored, TrainingState
+from seedance_ops.training.compression.auto.decision import InObjectStore, OfThisRunOnly, Record
 from seedance_ops.training.environment import JobEnvironment
 from seedance_ops.training.log import RunLog
 from seedance_ops.training.parallel import ProcessGroup
@@ -20,6 +21,8 @@ class Persistence:
 
     def __init__(self, environment: JobEnvironment, group: ProcessGroup) -> None:
         self._plan = plan = environment.plan
+        self.decisions: Record = OfThisRunOnly()
+        """What is decided once for all seeds of the variant."""
         tables, usage = None, None
         if plan is not None:
             # Only here, since a run without a plan should not wait for the imports.
@@ -32,6 +35,8 @@ class Persistence:
             store = ObjectStore(plan.storage, patience_s=_STORE_PATIENCE_S)
             tables = RunTables(store, plan, group.rank)
             usage = UsageMeter(group.rank, store.traffic, energy_counter(group.device, group.local_rank))
+            if plan.decisions is not None:
+                self.decisions = InObjectStore(ObjectStore(plan.decisions, patience_s=_STORE_PATIENCE_S))
             workspace = environment.workspace or Path(tempfile.mkdtemp(prefix="seedance-"))
             self._checkpointer = Checkpointer(store, plan, group, workspace)
         self.log = RunLog(tables, environment.metrics_file if group.rank == 0 else None, usage)

@@ -38,6 +38,8 @@ class LaunchPlan(StrictModel):
     checkpoint: CheckpointConfig = CheckpointConfig()
     storage: StorageLocation
     """``…/<job>/<run>/<variant>/seed-<n>/take-<m>``: records, evaluations and checkpoints go below it."""
+    decisions: StorageLocation | None = None
+    """Where ranks keep what is decided once for all seeds of the variant; none where each run decides."""
     stamp: dict[str, str] = Field(default={})
     """Provenance (git commit, cluster-id, versions) that every table carries in its metadata."""
 

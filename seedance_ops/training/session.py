@@ -23,6 +23,7 @@ from torch import nn
 from seedance_ops.storage.errors import StorageError
 from seedance_ops.training.agreement import what_was_told
 from seedance_ops.training.checkpoint.state import Position, Stateful, TrainingState
+from seedance_ops.training.compression.auto.reduction import Auto
 from seedance_ops.training.compression.base import GradientReduction
 from seedance_ops.training.compression.factory import make_reduction
 from seedance_ops.training.compression.replicas import is_sharded
@@ -175,7 +176,13 @@ class TrainingSession:
         self._schedule = Schedule(self._stop, self._batch, self.world_size, tokens_per_sample)
         self._total_steps = self._schedule.total_steps()
         model.to(self.device)
-        reduction = make_reduction(self._environment.compression, self._environment.device_profiles)
+        assert self._persistence is not None, "the session is used outside its with block"
+        reduction = make_reduction(
+            self._environment.compression,
+            self._environment.device_profiles,
+            record=self._persistence.decisions,
+            author=self._environment.author,
+        )
         wrapped, measured = self._group.wrap(model, reduction, optimizer, _loss_scale(stateful))
         self._state = TrainingState(model, optimizer, reduction, stateful)
         self._flops = FlopCount(flops_per_sample)
@@ -217,9 +224,13 @@ class TrainingSession:
 
     def record(self, loss: torch.Tensor | float | None) -> None:
         """The step's work is done: call it after ``optimizer.step()``, before any evaluation."""
-        _, persistence = self._prepared()
+        state, persistence = self._prepared()
         number = self._completed + 1
         record = self._meter.finish(loss, meet=number == self._total_steps or persistence.due(number))
+        if isinstance(state.reduction, Auto):
+            state.reduction.observe(
+                record.step_time_s - record.checkpoint_stall_s, record.communication_wait_s
+            )
         self.log.add_step(record)
         self._completed = record.step
         self._tell("training")

@@ -104,6 +104,11 @@ def test_a_flush_loses_nothing_and_leaves_all_ranks_alike(run_ranks: RunRanks, t
     assert run_ranks("flush.py", 3, tmp_path / "log") == [0] * 3, (tmp_path / "log").read_text()
 
 
+def test_auto_decides_once_and_gives_up_what_does_not_pay(run_ranks: RunRanks, tmp_path: Path) -> None:
+    codes = run_ranks("auto.py", 2, tmp_path / "log")
+    assert codes == [0, 0], (tmp_path / "log").read_text()
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_local_updates_bring_ranks_together(run_ranks: RunRanks, tmp_path: Path, ranks: int) -> None:
     codes = run_ranks("local_updates.py", ranks, tmp_path / "log")

@@ -9,6 +9,7 @@ import pandas as pd
 from seedance_ops.quality.data.fact import DataFact
 from seedance_ops.training.compression.config import (
     SMALLEST,
+    AutoConfig,
     Bf16Config,
     CompressionConfig,
     DenseConfig,
@@ -93,6 +94,9 @@ def _bounds(
         return _about(dense * gradient_bytes / _FP32_BYTES)
     if isinstance(compression, Bf16Config | Fp16Config):
         return _about(dense * _HALF_BYTES / _FP32_BYTES)
+    if isinstance(compression, AutoConfig):
+        # From nothing, of local updates, to a probe of all candidates.
+        return np.zeros_like(dense), np.full_like(dense, np.inf)
     if isinstance(compression, LocalUpdatesConfig):
         # Nothing in the first step; then a slice, all in bf16 with ``dense_steps``, or a meeting as well.
         return np.zeros_like(dense), _about(dense * (_HALF_BYTES / _FP32_BYTES + _MEETING))[1]

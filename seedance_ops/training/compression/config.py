@@ -10,6 +10,8 @@ from seedance_ops.strict_model import StrictModel
 
 Backend = Literal["gloo", "nccl"]
 
+QualityTier = Literal["safe", "equivalent", "lossy"]
+
 DeviceKey = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
 """A key of ``hardware.yaml``, or the beginning of several that agree: ``a100`` for ``a100-40gb``."""
 
@@ -130,6 +132,18 @@ class MixedPrecisionConfig(_Lossy):
     each of an equal stretch of the ranks, in order."""
 
 
+class AutoConfig(StrictModel):
+    """What is fastest on the link that the run finds itself on; bf16 where nothing saves 5 % of a step."""
+
+    algorithm: Literal["auto"]
+    """Probed and decided once, by the variant's first run."""
+    quality_tier: QualityTier = "equivalent"
+    """``safe``: dense or bf16; ``equivalent``: all that was as good as dense in fine-tuning; ``lossy``: top-k
+    as well."""
+    allreduce_backend: Backend | None = None
+    """Process-group backend; ``None`` takes NCCL where there is a GPU, else gloo."""
+
+
 CompressionConfig = Annotated[
     DenseConfig
     | Bf16Config
@@ -139,6 +153,7 @@ CompressionConfig = Annotated[
     | QuantizedErrorFeedbackConfig
     | MixedPrecisionConfig
     | PowerSgdConfig
-    | LocalUpdatesConfig,
+    | LocalUpdatesConfig
+    | AutoConfig,
     Field(discriminator="algorithm"),
 ]

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from seedance_ops.training.compression.auto.candidates import CANDIDATES, candidates_of
+from seedance_ops.training.compression.auto.decision import OfThisRunOnly, Record
+from seedance_ops.training.compression.auto.reduction import Auto
 from seedance_ops.training.compression.base import GradientReduction
 from seedance_ops.training.compression.config import (
+    AutoConfig,
     Bf16Config,
     CompressionConfig,
     DenseConfig,
@@ -33,9 +37,24 @@ from seedance_ops.training.compression.random_k import RandomK
 from seedance_ops.training.compression.sparse_rows import SparseRows
 
 
-def make_reduction(config: CompressionConfig, devices: Sequence[DeviceProfile] = ()) -> GradientReduction:
-    """A reduction without state yet; ``devices``: profiles of the ranks' kinds, for mixed precision."""
+def make_reduction(
+    config: CompressionConfig,
+    devices: Sequence[DeviceProfile] = (),
+    *,
+    record: Record | None = None,
+    author: str = "this run",
+) -> GradientReduction:
+    """A reduction without state yet.
+
+    Args:
+        config: What the job says.
+        devices: Profiles of the ranks' kinds, for mixed precision.
+        record: Where ``auto`` keeps what it decides; none where no other run has to go by it.
+        author: Who this run is, to the reader of such a decision.
+    """
     match config:
+        case AutoConfig():
+            return _auto(config, record or OfThisRunOnly(), author)
         case DenseConfig():
             return Dense()
         case Bf16Config():
@@ -57,6 +76,15 @@ def make_reduction(config: CompressionConfig, devices: Sequence[DeviceProfile] =
             return DenseFirst(local, config.dense_steps) if config.dense_steps else local
         case _:
             assert_never(config)
+
+
+def _auto(config: AutoConfig, record: Record, author: str) -> Auto:
+    return Auto(
+        lambda whole: candidates_of(config.quality_tier, whole_parameters=whole),
+        lambda name: make_reduction(CANDIDATES[name]),
+        record,
+        author,
+    )
 
 
 def _lossy(

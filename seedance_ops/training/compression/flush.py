@@ -22,7 +22,8 @@ from seedance_ops.training.compression.base import (
 )
 from seedance_ops.training.compression.on_lane import OnLane
 
-_FLUSHED = "flushed."
+FLUSHED = "flushed."
+"""Prefix of what is owed by parameter, in the state."""
 
 
 class FlushOnSave:
@@ -80,14 +81,14 @@ class FlushOnSave:
         assert not self._apart, "meet() comes before a checkpoint"
         state = self._then.state_dict()
         for name in self._then.owing():
-            state[_FLUSHED + name] = self._then.whole(name, state.pop(f"worker.{name}"))
+            state[FLUSHED + name] = self._then.whole(name, state.pop(f"worker.{name}"))
         return state
 
     def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
         """Take it up, for as many ranks as there are now."""
         ranks = dist.get_world_size(self._bound.group)
-        flushed = {name: owed for name, owed in state.items() if name.startswith(_FLUSHED)}
+        flushed = {name: owed for name, owed in state.items() if name.startswith(FLUSHED)}
         self._then.load_state_dict({name: value for name, value in state.items() if name not in flushed})
         for name, owed in flushed.items():
-            self._then.carry(name.removeprefix(_FLUSHED), owed, ranks)
+            self._then.carry(name.removeprefix(FLUSHED), owed, ranks)
         self._apart = False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,6 +19,10 @@ import torch.distributed as dist
 
 from seedance_ops.training.compression.base import Reduction
 
+DRAIN_S = 0.05
+"""Before a gloo group is destroyed. One of its threads frees the tensors of the last collective after it has
+said that this is done, and needs the GIL for that. The group's destructor joins that thread while it holds
+the GIL (torch 2.13): without a pause processes hang."""
 _PATIENCE_S = 5.0
 
 Work = Callable[[dist.ProcessGroup], tuple[torch.Tensor, int]]
@@ -66,12 +71,15 @@ class Lane:
         return reduction
 
     def close(self) -> None:
-        """End the thread once what is queued has been reduced.
+        """End the thread once what is queued has been reduced, and the group; every rank calls it.
 
         After a failure its collective may never end: the thread is then left behind, with the process.
         """
         self._jobs.put(None)
         self._thread.join(_PATIENCE_S)
+        if not self._thread.is_alive():
+            time.sleep(DRAIN_S)
+            dist.destroy_process_group(self._group)
 
     def _run(self) -> None:
         if self._stream is not None:

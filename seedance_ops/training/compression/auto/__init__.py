@@ -1,0 +1,1 @@
+"""``algorithm: auto``: which reduction makes a step shortest, found out on the link at hand."""

@@ -2,12 +2,13 @@
 
     python benchmarks/compression.py quality [--tasks …] [--compressors …] [--seeds N] [--no-tuning]
     python benchmarks/compression.py links [--rounds N]
+    python benchmarks/compression.py decide
     python benchmarks/compression.py [--json FILE]
 
 ``quality`` trains, two real ranks over loopback, and keeps each run's outcome in ``--directory``: it is hours
 on two cores, can be stopped, and goes on where it was. ``links`` times interleaved steps in the network
-laboratory, which needs root. Without a command the tables of what was measured so far are printed; a first
-time measures a little of both.
+laboratory, which needs root; ``decide`` lets ``auto`` choose on each link, and times that beside bf16.
+Without a command the tables of what was measured so far are printed; a first time measures a little of both.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 from pathlib import Path
 
 from compression_study.compressors import OURS, TORCH
+from compression_study.decisions import TIERS, Decisions
 from compression_study.links import LINKS, Timings
 from compression_study.quality import Study, Training, tuning
 from compression_study.tables import print_tables, results_of
@@ -29,12 +31,15 @@ DIRECTORY = Path(__file__).parent / "results/compression-study"
 TUNED = ("dense", "powersgd")
 """Compressors whose learning rate is tuned; the others take that of the dense run."""
 
+STEPS_AFTER = 20
+"""Timed after ``auto`` has settled, and of bf16."""
+
 
 def main() -> int:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("command", nargs="?", choices=["quality", "links"])
+    options.add_argument("command", nargs="?", choices=["quality", "links", "decide"])
     options.add_argument("--tasks", nargs="+", default=list(RECIPES), choices=list(RECIPES))
     options.add_argument("--compressors", nargs="+", default=[*OURS, *TORCH], choices=[*OURS, *TORCH])
     options.add_argument("--seeds", type=int, default=8)
@@ -44,17 +49,20 @@ def main() -> int:
     options.add_argument("--json", type=Path)
     chosen = options.parse_args()
     study, timings = Study(chosen.directory), Timings(chosen.directory)
+    decisions = Decisions(chosen.directory)
     if chosen.command == "quality":
         for task in chosen.tasks:
             train(study, task, chosen.compressors, chosen.seeds, tune=not chosen.no_tuning)
     elif chosen.command == "links":
         time_links(timings, chosen.compressors, chosen.rounds)
+    elif chosen.command == "decide":
+        let_auto_decide(decisions)
     elif not study.trainings():
         train(study, "digits", ["dense", "powersgd"], 3, tune=False)
         time_links(timings, ["dense", "bf16", "powersgd"], 3)
-    print_tables(study, timings)
+    print_tables(study, timings, decisions)
     if chosen.json:
-        write_results(chosen.json, "compression", results_of(study, timings))
+        write_results(chosen.json, "compression", results_of(study, timings, decisions))
     return 0
 
 
@@ -77,6 +85,15 @@ def time_links(timings: Timings, compressors: list[str], rounds: int) -> None:
             timings.measure(link, compressors, rounds)
     except LabNotPossible as missing:
         print(f"links not measured: {missing}", file=sys.stderr)
+
+
+def let_auto_decide(decisions: Decisions) -> None:
+    try:
+        for link in LINKS:
+            for tier in TIERS:
+                decisions.measure(link, tier, STEPS_AFTER)
+    except LabNotPossible as missing:
+        print(f"decisions not measured: {missing}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,18 @@ from pathlib import Path
 from unittest import mock
 from uuid import uuid4
 
+import hypothesis
 import pytest
 
 from seedance_ops.storage.config import StorageLocation
 from seedance_ops.storage.server import EmbeddedStore, StoreRecord
 
 PROJECT = Path(__file__).resolve().parent.parent
+
+hypothesis.settings.register_profile(
+    "untimed", deadline=None
+)  # the machine may be busy: timings gate nothing
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)

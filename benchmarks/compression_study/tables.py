@@ -10,6 +10,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from compression_study.decisions import Decisions
 from compression_study.links import ALONE, LINKS, StepTimes, Timings
 from compression_study.quality import BASELINE, RANKS, Study, Training
 from compression_study.tasks import RECIPES
@@ -18,7 +19,7 @@ from seedance_ops.stats.equivalence import Equivalence, equivalence
 MARGIN_NATS = 0.02
 
 
-def print_tables(study: Study, timings: Timings) -> None:
+def print_tables(study: Study, timings: Timings, decisions: Decisions) -> None:
     console = Console()
     for task in RECIPES:
         rows = list(quality_of(study, task))
@@ -28,9 +29,11 @@ def print_tables(study: Study, timings: Timings) -> None:
         rows = list(times_of(timings, link))
         if rows:
             console.print(table_of(f"link {link} Mbit/s: a step of 3.2 M parameters", rows))
+    if rows := list(decisions.rows()):
+        console.print(table_of("what auto chose", rows))
 
 
-def results_of(study: Study, timings: Timings) -> list[dict[str, Any]]:
+def results_of(study: Study, timings: Timings, decisions: Decisions) -> list[dict[str, Any]]:
     """One entry for each metric, for ``write_results``."""
     results: list[dict[str, Any]] = []
     for task in RECIPES:
@@ -59,6 +62,20 @@ def results_of(study: Study, timings: Timings) -> list[dict[str, Any]]:
             }
             for row in times_of(timings, link)
         ]
+    results += [
+        {
+            "metric": f"auto_step_{row['link']}",
+            "tier": row["tier"],
+            "unit": "ms",
+            "ours": row["auto_ms"],
+            "peer": row["bf16_ms"],
+            "ratio": row["ratio"],
+            "chosen": row["chosen"],
+            "predicted_ms": row["predicted_ms"],
+            "n": row["steps"],
+        }
+        for row in decisions.rows()
+    ]
     unshaped = {name: times for name, times in timings.of("unshaped").items() if name != ALONE}
     results += [
         {

@@ -51,7 +51,7 @@ class Run:
     def __init__(self, record: Shared, candidates: tuple[str, ...], author: str) -> None:
         self.parameters = [nn.Parameter(torch.zeros(shape)) for shape in SHAPES]
         self.reduction = Auto(
-            lambda _: candidates, lambda name: make_reduction(CANDIDATES[name]), record, author
+            lambda _: [candidates], lambda name: make_reduction(CANDIDATES[name]), record, author
         )
         names = {id(parameter): name for parameter, name in zip(self.parameters, NAMES, strict=True)}
         shapes = {name: parameter.shape for parameter, name in zip(self.parameters, NAMES, strict=True)}

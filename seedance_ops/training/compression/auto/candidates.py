@@ -40,21 +40,22 @@ CANDIDATES: MappingProxyType[str, CandidateConfig] = MappingProxyType(
 )
 """By the name that decisions are kept under."""
 
-_SAFE = ("dense",)
-_EQUIVALENT = (*_SAFE, "local_updates", "powersgd", "quantized_5")
-
-_OF_TIER: dict[QualityTier, tuple[str, ...]] = {
-    "safe": _SAFE,
-    "equivalent": _EQUIVALENT,
-    "lossy": (*_EQUIVALENT, "topk_1"),
-}
+_TIERS: tuple[tuple[QualityTier, tuple[str, ...]], ...] = (
+    ("safe", ("dense",)),
+    ("equivalent", ("local_updates", "powersgd", "quantized_5")),
+    ("lossy", ("topk_1",)),
+)
 
 
-def candidates_of(tier: QualityTier, *, whole_parameters: bool) -> tuple[str, ...]:
-    """The names of a tier, without the fallback.
+def candidates_of(tier: QualityTier, *, whole_parameters: bool) -> tuple[tuple[str, ...], ...]:
+    """The names that a tier allows, those of the best quality first, without the fallback.
 
     Args:
         tier: What the job allows.
         whole_parameters: Whether every rank has whole float32 parameters, which ``local_updates`` averages.
     """
-    return tuple(name for name in _OF_TIER[tier] if whole_parameters or name != "local_updates")
+    last = [name for name, _ in _TIERS].index(tier)
+    return tuple(
+        tuple(name for name in names if whole_parameters or name != "local_updates")
+        for _, names in _TIERS[: last + 1]
+    )

@@ -8,11 +8,11 @@ processor. So predictions err to the side of leaving things as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 LEAST_GAIN = 0.05
-"""A candidate must be predicted to save this share of a step: what follows from a probe is no closer."""
+"""Share of a step that a candidate must be predicted to save: what follows from a probe is no closer."""
 MOST_LOSS = 0.05
 """A candidate that turns out to cost this share more than bf16 is given up."""
 
@@ -72,10 +72,19 @@ def predicted_step_s(trial: Trial, bf16: Bf16Steps, link: LinkSpeed) -> float:
     return bf16.compute_s + coding_s + max(0.0, transfer_s - hidden_s)
 
 
-def fastest(predicted_s: Sequence[tuple[str, float]], bf16_s: float) -> str | None:
-    """The name with the shortest step; none where it does not save enough."""
-    name, step_s = min(predicted_s, key=lambda each: each[1], default=("", bf16_s))
-    return name if step_s < (1 - LEAST_GAIN) * bf16_s else None
+def fastest(tiers: Sequence[Mapping[str, float]], bf16_s: float) -> str | None:
+    """The name with the shortest step; none where it does not save enough.
+
+    Args:
+        tiers: Seconds a step by name; those of worse quality must save enough against those before.
+        bf16_s: A step as it is.
+    """
+    best, best_s = None, bf16_s
+    for tier in tiers:
+        for name, step_s in sorted(tier.items(), key=lambda each: each[1])[:1]:
+            if step_s < (1 - LEAST_GAIN) * best_s:
+                best, best_s = name, step_s
+    return best
 
 
 def is_slower(actual_s: float, bf16_s: float) -> bool:

@@ -11,6 +11,7 @@ from seedance_ops.training.compression.auto.candidates import CANDIDATES, FALLBA
 from seedance_ops.training.compression.auto.decision import Decision, Prediction
 from seedance_ops.training.compression.auto.prediction import (
     Bf16Steps,
+    LinkSpeed,
     Trial,
     fastest,
     predicted_step_s,
@@ -20,7 +21,7 @@ from seedance_ops.training.compression.base import GradientReduction
 from seedance_ops.training.compression.config import LocalUpdatesConfig
 
 Make = Callable[[str], GradientReduction]
-Candidates = Callable[[bool], Sequence[str]]
+Candidates = Callable[[bool], Sequence[Sequence[str]]]
 
 
 def survey(
@@ -41,18 +42,9 @@ def survey(
     link = probe.link()
     exchange_s = probe.exchange(FALLBACK, make(FALLBACK)).exchange_s
     bf16 = Bf16Steps(step_s, min(wait_s, step_s), exchange_s)
-    names = candidates(probe.has_whole_parameters()) if probe.has_room() else ()
-    trials = [_trial(probe, name, make) for name in names]
-    predictions = tuple(
-        Prediction(
-            algorithm=trial.name,
-            step_s=predicted_step_s(trial, bf16, link),
-            exchange_s=trial.exchange_s,
-            bytes_on_wire=trial.bytes_sent,
-        )
-        for trial in trials
-    )
-    chosen = fastest([(each.algorithm, each.step_s) for each in predictions], bf16.step_s)
+    tiers = candidates(probe.has_whole_parameters()) if probe.has_room() else ()
+    found = [[_predicted(probe, name, make, bf16, link) for name in names] for names in tiers]
+    chosen = fastest([{each.algorithm: each.step_s for each in tier} for tier in found], bf16.step_s)
     return Decision(
         chosen=chosen or FALLBACK,
         from_step=step,
@@ -63,8 +55,18 @@ def survey(
         bf16_exchange_s=bf16.exchange_s,
         latency_s=link.latency_s,
         bytes_per_s=link.bytes_per_s,
-        predictions=predictions,
+        predictions=tuple(each for tier in found for each in tier),
         probe_s=time.perf_counter() - began_s,
+    )
+
+
+def _predicted(probe: Probe, name: str, make: Make, bf16: Bf16Steps, link: LinkSpeed) -> Prediction:
+    trial = _trial(probe, name, make)
+    return Prediction(
+        algorithm=name,
+        step_s=predicted_step_s(trial, bf16, link),
+        exchange_s=trial.exchange_s,
+        bytes_on_wire=trial.bytes_sent,
     )
 
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from seedance_ops.jobs.check_devices import device_findings
 from seedance_ops.jobs.check_gates import gate_findings, gate_warnings
 from seedance_ops.jobs.check_launcher import launcher_findings
+from seedance_ops.jobs.check_levels import level_findings
 from seedance_ops.jobs.check_parallelism import parallelism_findings, sharded_session_findings
 from seedance_ops.jobs.check_params import param_findings
 from seedance_ops.jobs.check_phases import phase_findings, phase_warnings
@@ -35,6 +36,7 @@ def check(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
         *variant_findings(job),
         *parallelism_findings(job),
         *device_findings(job, project),
+        *level_findings(job),
         *_findings_within_variants(job, project),
         *gate_findings(job),
         *param_findings(job),

@@ -46,6 +46,7 @@ class ProcessGroup:
     world_size: int
     local_rank: int
     device: torch.device
+    local_world_size: int = 1
 
     @classmethod
     def join(cls, ranks: RankEnvironment, backend: Backend | None, told: Told | None = None) -> ProcessGroup:
@@ -75,7 +76,7 @@ class ProcessGroup:
             torch.cuda.set_device(ranks.local_rank)
         dist.init_process_group(backend, store=store, rank=ranks.rank, world_size=ranks.world_size)
         device = torch.device("cuda", ranks.local_rank) if cuda else torch.device("cpu")
-        return cls(ranks.rank, ranks.world_size, ranks.local_rank, device)
+        return cls(ranks.rank, ranks.world_size, ranks.local_rank, device, ranks.local_world_size)
 
     @staticmethod
     def leave() -> None:
@@ -108,7 +109,8 @@ class ProcessGroup:
         A model under ``fully_shard`` stays as it is; the reduction averages its shards across replicas.
 
         Raises:
-            ConfigurationError: Where the model is sharded in a way that cannot be averaged.
+            ConfigurationError: Where the model is sharded in a way that cannot be averaged, or the reduction
+                does not fit the ranks.
         """
         names = {id(parameter): name for name, parameter in model.named_parameters()}
         shapes = {name: local_shape(parameter) for name, parameter in model.named_parameters()}
@@ -121,7 +123,13 @@ class ProcessGroup:
             measured = MeasuredReduction(reduction, group=replicas.group, blocking=self.device.type == "cpu")
             ShardAveraging(measured).attach(sharded)
             return model, measured
-        reduction.bind(Bound(names, self.device, optimizer, loss_scale, shapes=shapes))
+        bound = Bound(
+            *(names, self.device, optimizer, loss_scale),
+            shapes=shapes,
+            local_world_size=self.local_world_size,
+            local_rank=self.local_rank,
+        )
+        reduction.bind(bound)
         measured = MeasuredReduction(reduction)
         devices = [self.device.index] if self.device.type == "cuda" else None
         wrapped = DistributedDataParallel(model, device_ids=devices)

@@ -34,7 +34,10 @@ RunRanks = Callable[..., list[int | None]]
 
 @pytest.fixture(scope="session")
 def start_ranks(tmp_path_factory: pytest.TempPathFactory) -> StartRanks:
-    """Starts ``program`` on some ranks with extra environment variables; their output goes to ``log``."""
+    """Starts ``program`` on some ranks with extra environment variables; their output goes to ``log``.
+
+    They are told that each ``per_node`` neighbours share a node; without it all do.
+    """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
         [
@@ -48,12 +51,18 @@ def start_ranks(tmp_path_factory: pytest.TempPathFactory) -> StartRanks:
     )
 
     def start(
-        program: str, world_size: int, log: Path, environment: dict[str, str] | None = None
+        program: str,
+        world_size: int,
+        log: Path,
+        environment: dict[str, str] | None = None,
+        *,
+        per_node: int | None = None,
     ) -> list[BaseProcess]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         processes: list[BaseProcess] = []
+        per_node = per_node or world_size
         for rank in range(world_size):
             variables = {
                 **{name: value for name, value in os.environ.items() if not name.startswith("SEEDANCE_")},
@@ -61,9 +70,9 @@ def start_ranks(tmp_path_factory: pytest.TempPathFactory) -> StartRanks:
                 "MASTER_PORT": str(port),
                 "OMP_NUM_THREADS": "1",
                 "RANK": str(rank),
-                "LOCAL_RANK": str(rank),
+                "LOCAL_RANK": str(rank % per_node),
                 "WORLD_SIZE": str(world_size),
-                "LOCAL_WORLD_SIZE": str(world_size),
+                "LOCAL_WORLD_SIZE": str(per_node),
                 **(environment or {}),
             }
             code = _RANK.format(
@@ -82,9 +91,14 @@ def run_ranks(start_ranks: StartRanks) -> RunRanks:
     """Like ``start_ranks``, and waits: the exit codes by rank (minus the signal for one that was killed)."""
 
     def run(
-        program: str, world_size: int, log: Path, environment: dict[str, str] | None = None
+        program: str,
+        world_size: int,
+        log: Path,
+        environment: dict[str, str] | None = None,
+        *,
+        per_node: int | None = None,
     ) -> list[int | None]:
-        processes = start_ranks(program, world_size, log, environment)
+        processes = start_ranks(program, world_size, log, environment, per_node=per_node)
         for process in processes:
             process.join(_TIMEOUT_S)
         for process in processes:

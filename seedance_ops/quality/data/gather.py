@@ -143,6 +143,7 @@ class _Part:
                 steps,
                 compression=self.variant.compression,
                 world_size=self.variant.world_size,
+                ranks_per_node=self.variant.processes_per_node,
                 gradient_bytes=expectation.kwargs.gradient_bytes,
                 tensors=expectation.kwargs.tensors,
             )

@@ -11,6 +11,7 @@ from seedance_ops.training.compression.config import (
     SMALLEST,
     AutoConfig,
     Bf16Config,
+    ByElementConfig,
     CompressionConfig,
     DenseConfig,
     Fp16Config,
@@ -54,6 +55,7 @@ def bytes_consistent(
     *,
     compression: CompressionConfig,
     world_size: int,
+    ranks_per_node: int,
     gradient_bytes: int,
     tensors: int,
 ) -> DataFact:
@@ -64,12 +66,22 @@ def bytes_consistent(
         steps: With ``bytes_on_wire`` and ``bytes_dense_fp32``, which says how many elements there are.
         compression: What the variant asks for.
         world_size: Ranks n. A single one sends nothing.
+        ranks_per_node: Of them, which average densely among themselves with ``two_levels``.
         gradient_bytes: Bytes an element of the gradients has without compression: 4, or 2 for 16-bit models.
         tensors: At most so many parameter tensors: what is encoded is rounded up in each.
     """
     dense = steps["bytes_dense_fp32"].to_numpy(dtype=np.float64, na_value=np.nan)
     sent = steps["bytes_on_wire"].to_numpy(dtype=np.float64, na_value=np.nan)
-    least, most = _bounds(dense, compression, world_size, gradient_bytes, tensors)
+    two_levels = isinstance(compression, ByElementConfig) and compression.two_levels
+    nodes = world_size // ranks_per_node if two_levels else world_size
+    least, most = _bounds(
+        dense,
+        compression,
+        world_size=world_size,
+        nodes=nodes,
+        gradient_bytes=gradient_bytes,
+        tensors=tensors,
+    )
     # Written so that a NaN, or a world that sent nothing at all, is never within.
     within = (sent >= least) & (sent <= most) & ((dense > 0.0) | (world_size == 1))
     wrong = np.flatnonzero(~within)
@@ -85,9 +97,18 @@ def bytes_consistent(
 
 
 def _bounds(
-    dense: _Bytes, compression: CompressionConfig, world_size: int, gradient_bytes: int, tensors: int
+    dense: _Bytes,
+    compression: CompressionConfig,
+    *,
+    world_size: int,
+    nodes: int,
+    gradient_bytes: int,
+    tensors: int,
 ) -> tuple[_Bytes, _Bytes]:
-    """The least and the most bytes; ``dense`` is the ring's ``2 (n-1)/n · 4`` bytes an element."""
+    """The least and the most bytes; ``dense`` is the ring's ``2 (n-1)/n · 4`` bytes an element.
+
+    ``nodes``: as many as ranks where there is one level.
+    """
     if world_size == 1:
         return np.zeros_like(dense), np.zeros_like(dense)
     if isinstance(compression, DenseConfig):
@@ -106,10 +127,22 @@ def _bounds(
     elements = dense * world_size / (2 * (world_size - 1) * _FP32_BYTES)
     padded = np.minimum(tensors, elements / SMALLEST + _SMALL_PARTS)
     padding = 2 * (world_size - 1) * padded * _PADDING_BYTES
-    most = dense * max(_HALF_BYTES, rate) / _FP32_BYTES + padding
+    least = _share_of_dense(rate, world_size, nodes)
+    most = dense * _share_of_dense(max(_HALF_BYTES, rate), world_size, nodes) + padding
+    if compression.dense_steps:  # less than what a node's ranks send each other in fp32
+        least = min(least, _HALF_BYTES / _FP32_BYTES)
     if compression.flush_on_save:
         most += dense
-    return _about(dense * rate / _FP32_BYTES)[0], _about(most)[1]
+    return _about(dense * least)[0], _about(most)[1]
+
+
+def _share_of_dense(rate: float, ranks: int, nodes: int) -> float:
+    """What a rank sends at ``rate`` bytes an element between nodes, by what it sends in a dense fp32 ring.
+
+    Of N nodes with L ranks each: ``2 (L-1)/L · 4`` bytes an element in fp32 within the node and
+    ``2 (N-1)/(N L) · rate`` between, by ``2 (n-1)/n · 4``. Ranks that are nodes send the latter only.
+    """
+    return (ranks - nodes + (nodes - 1) * rate / _FP32_BYTES) / (ranks - 1)
 
 
 def _least_bytes_per_element(compression: _Compressed) -> float:

@@ -44,6 +44,10 @@ class Bound:
     """The ranks that average; none for all."""
     shapes: Mapping[str, torch.Size] = field(default_factory=dict)
     """Of each parameter's gradient, by name; of a rank's shard, under FSDP."""
+    local_world_size: int = 1
+    """Ranks on this rank's node, L."""
+    local_rank: int = 0
+    """This rank among those."""
 
 
 @dataclass

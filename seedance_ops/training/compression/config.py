@@ -59,7 +59,14 @@ class _Lossy(StrictModel):
     """Process-group backend; ``None`` takes NCCL where there is a GPU, else gloo."""
 
 
-class TopKErrorFeedbackConfig(_Lossy):
+class ByElementConfig(_Lossy):
+    """What lossy algorithms have in common that send an element, or do not, whatever its neighbours are."""
+
+    two_levels: bool = False
+    """Average densely within a node and compress between nodes only."""
+
+
+class TopKErrorFeedbackConfig(ByElementConfig):
     """The largest ``k_ratio`` of each parameter's gradient, the rest carried to later steps."""
 
     algorithm: Literal["topk_error_feedback"]
@@ -81,7 +88,7 @@ class RandomKConfig(_Lossy):
     """Share of the gradient's elements that is sent, in (0, 1]."""
 
 
-class QuantizedErrorFeedbackConfig(_Lossy):
+class QuantizedErrorFeedbackConfig(ByElementConfig):
     """Every element as one of a few levels, with a scale for 256 of them."""
 
     algorithm: Literal["quantized_error_feedback"]
@@ -116,7 +123,7 @@ class LocalUpdatesConfig(StrictModel):
     """Process-group backend; ``None`` takes NCCL where there is a GPU, else gloo."""
 
 
-class MixedPrecisionConfig(_Lossy):
+class MixedPrecisionConfig(ByElementConfig):
     """The largest elements in float16, the next largest in four bits (R3.2)."""
 
     algorithm: Literal["mixed_precision"]

@@ -103,6 +103,7 @@ def _lossy(
                 SparseRows(config.k_ratio, config.values),
                 error_feedback=feedback,
                 precondition=config.in_optimizer_units,
+                two_levels=config.two_levels,
             )
         case QuantizedErrorFeedbackConfig():
             return OwnerReduce(
@@ -110,6 +111,7 @@ def _lossy(
                 LevelRows(config.levels),
                 error_feedback=feedback,
                 precondition=config.in_optimizer_units,
+                two_levels=config.two_levels,
             )
         case PowerSgdConfig():
             return PowerSgd(Width(config.rank, config.byte_share), error_feedback=feedback)
@@ -117,6 +119,12 @@ def _lossy(
             return RandomK(config.k_ratio, error_feedback=feedback)
         case MixedPrecisionConfig():
             k_ratio = config.k_ratio if config.sparse else None
-            return MixedPrecision(k_ratio, config.trunk_ratio, devices, error_feedback=feedback)
+            return MixedPrecision(
+                k_ratio,
+                config.trunk_ratio,
+                devices,
+                error_feedback=feedback,
+                two_levels=config.two_levels,
+            )
         case _:
             assert_never(config)

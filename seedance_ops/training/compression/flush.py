@@ -36,6 +36,9 @@ class FlushOnSave:
         self._then = then
         self._apart = False
         """Whether ranks carry different things."""
+        self._owed: dict[str, torch.Tensor] = {}
+        """By parameter and whole, from a flush or a checkpoint to the next step. Of what ranks carry it could
+        not be put together without the others: with two levels each has its shard only."""
 
     def bind(self, bound: Bound) -> None:
         """Bind the other reduction."""
@@ -49,6 +52,7 @@ class FlushOnSave:
     def reduce(self, bucket: Bucket) -> Reduction:
         """Of the other reduction."""
         self._apart = True
+        self._owed.clear()
         return self._then.reduce(bucket)
 
     def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
@@ -70,6 +74,7 @@ class FlushOnSave:
             owed = self._then.share_of_owed(name, dist.get_rank(group), ranks).to(self._bound.device)
             dist.all_reduce(owed, group=group)
             self._then.carry(name, owed, ranks)
+            self._owed[name] = owed
             declared = FP32_BYTES * self._bound.shapes[name].numel()
             done += Exchange(
                 ring_all_reduce_bytes(owed.nbytes, ranks), ring_all_reduce_bytes(declared, ranks)
@@ -81,14 +86,18 @@ class FlushOnSave:
         assert not self._apart, "meet() comes before a checkpoint"
         state = self._then.state_dict()
         for name in self._then.owing():
-            state[FLUSHED + name] = self._then.whole(name, state.pop(f"worker.{name}"))
+            del state[f"worker.{name}"]
+            state[FLUSHED + name] = self._owed[name]
         return state
 
     def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
         """Take it up, for as many ranks as there are now."""
         ranks = dist.get_world_size(self._bound.group)
-        flushed = {name: owed for name, owed in state.items() if name.startswith(FLUSHED)}
-        self._then.load_state_dict({name: value for name, value in state.items() if name not in flushed})
-        for name, owed in flushed.items():
-            self._then.carry(name.removeprefix(FLUSHED), owed, ranks)
-        self._apart = False
+        rest = {name: value for name, value in state.items() if not name.startswith(FLUSHED)}
+        self._then.load_state_dict(rest)
+        self._apart = bool(self._then.owing())  # of a checkpoint that was not flushed
+        self._owed = {
+            name.removeprefix(FLUSHED): owed for name, owed in state.items() if name.startswith(FLUSHED)
+        }
+        for name, owed in self._owed.items():
+            self._then.carry(name, owed, ranks)

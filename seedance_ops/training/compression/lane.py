@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -39,7 +39,7 @@ class _Job:
 class Lane:
     """Runs reductions in order, beside the backward pass. Every rank opens it at the same point."""
 
-    def __init__(self, device: torch.device, among: dist.ProcessGroup | None = None) -> None:
+    def __init__(self, device: torch.device, among: Sequence[int] | None = None) -> None:
         """Make the group: a collective call of its members.
 
         Args:
@@ -47,7 +47,7 @@ class Lane:
             among: The ranks that average; none for all.
         """
         group = dist.new_group(
-            dist.get_process_group_ranks(among), use_local_synchronization=among is not None
+            None if among is None else list(among), use_local_synchronization=among is not None
         )
         assert isinstance(group, dist.ProcessGroup), "this rank is a member"
         self._group = group

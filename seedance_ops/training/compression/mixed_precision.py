@@ -11,6 +11,7 @@ from seedance_ops.training.compression.device import DeviceProfile, device_of
 from seedance_ops.training.compression.mixed_rows import mixed_codec
 from seedance_ops.training.compression.owner_mean import Codecs
 from seedance_ops.training.compression.owner_reduce import OwnerReduce
+from seedance_ops.training.errors import ConfigurationError
 
 
 class MixedPrecision(OwnerReduce):
@@ -29,15 +30,27 @@ class MixedPrecision(OwnerReduce):
         devices: Sequence[DeviceProfile] = (),
         *,
         error_feedback: bool = True,
+        two_levels: bool = False,
     ) -> None:
         """``k_ratio`` is none where nothing is selected; ``devices`` stand for equal stretches of ranks."""
         self._k_ratio, self._trunk_ratio = k_ratio, trunk_ratio
         self._devices = tuple(devices) or (DeviceProfile(device="any"),)
         first = mixed_codec(self._k_of(self._devices[0]), trunk_ratio)
-        super().__init__("mixed_precision", first, error_feedback=error_feedback)
+        super().__init__("mixed_precision", first, error_feedback=error_feedback, two_levels=two_levels)
 
     def bind(self, bound: Bound) -> None:
-        """Take each rank's codec from its device; open the lane."""
+        """Take each rank's codec from its device; open the lane.
+
+        Raises:
+            ConfigurationError: Two levels with several devices: the ranks that share a row would not know
+                each other's by their place among them.
+        """
+        if self._two_levels and len(self._devices) > 1:
+            raise ConfigurationError(
+                f"gradient_compression.two_levels needs one kind of device, and there are profiles of "
+                f"{len(self._devices)} ({', '.join(device.device for device in self._devices)}): leave the "
+                "key out, or name one device"
+            )
         # Under FSDP only ranks with the same shard exchange messages, and are known by their place there.
         group = bound.group or dist.group.WORLD
         assert group is not None, "a process group comes before bind()"

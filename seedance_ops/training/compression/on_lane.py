@@ -34,7 +34,7 @@ class OnLane(AlikeAfterEachStep, ABC):
         self._residuals.loss_scale = bound.loss_scale
         # Compiled now, or refused now: not in the first step's time.
         self._codec.decode(self._codec.encode(torch.zeros(1, TURN, dtype=torch.float32)), TURN)
-        self._lane = Lane(bound.device, bound.group)
+        self._lane = Lane(bound.device, self._among(bound))
 
     def close(self) -> None:
         """Close the lane."""
@@ -93,6 +93,10 @@ class OnLane(AlikeAfterEachStep, ABC):
         """``whole`` undone, for a number of ranks; a new tensor."""
         del ranks  # a matrix, whatever their number
         return whole.reshape(whole.shape[0], -1).clone()
+
+    def _among(self, bound: Bound) -> Sequence[int] | None:
+        """The ranks that exchange messages on the lane; none for all."""
+        return None if bound.group is None else dist.get_process_group_ranks(bound.group)
 
     def _submit(self, bucket: Bucket, work: Work) -> Reduction:
         """Queue the work on a bucket; the first of a step settles the step before."""

@@ -33,16 +33,22 @@ class SmallTensors:
 
     gradients: Sequence[torch.Tensor]
 
-    def parts(self, ranks: int) -> list[Part]:
-        """One part, or none."""
+    def fused(self) -> list[torch.Tensor]:
+        """All of them in one flat float32 tensor, or none."""
         if not self.gradients:
             return []
-        flat = torch.cat([gradient.reshape(-1).float() for gradient in self.gradients])
-        rows = pad(flat, (0, -len(flat) % ranks)).view(ranks, -1)
-        return [Part(rows, _HALF, torch.zeros(rows.shape[1], dtype=torch.float32, device=rows.device))]
+        return [torch.cat([gradient.reshape(-1).float() for gradient in self.gradients])]
+
+    def parts(self, ranks: int) -> list[Part]:
+        """One part, or none."""
+        rows = [pad(flat, (0, -len(flat) % ranks)).view(ranks, -1) for flat in self.fused()]
+        return [
+            Part(row, _HALF, torch.zeros(row.shape[1], dtype=torch.float32, device=row.device))
+            for row in rows
+        ]
 
     def take(self, means: Sequence[torch.Tensor]) -> None:
-        """Write the mean of ``parts`` back."""
+        """Write the mean of ``parts``, or of ``fused``, back."""
         sizes = [gradient.numel() for gradient in self.gradients]
         for mean in means:
             pieces = torch.split(mean.view(-1)[: sum(sizes)], sizes)

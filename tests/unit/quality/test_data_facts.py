@@ -177,12 +177,13 @@ def sent(count, dense):
     )
 
 
-def bytes_fact(steps, compression, world_size, gradient_bytes=4, tensors=100):
+def bytes_fact(steps, compression, world_size, *, gradient_bytes=4, tensors=100, ranks_per_node=1):
     return bytes_consistent(
         "v",
         steps,
         compression=compression,
         world_size=world_size,
+        ranks_per_node=ranks_per_node,
         gradient_bytes=gradient_bytes,
         tensors=tensors,
     )
@@ -240,6 +241,27 @@ def test_bytes_of_another_algorithm_are_a_violation(compression, world_size, byt
 
 def test_every_tensor_may_be_padded():
     assert bytes_fact(sent(3_500_000 + 14 * 100 * 200, 7_000_000), TOPK, 8).violations == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "bytes_sent", "violations"),
+    [
+        # A million elements, 2 nodes of 4: 2 · 3/4 · 4 bytes each in fp32 within, and between nodes
+        # 2 · 1/2 · 1/4 of them as 1 % with 3.07 bytes.
+        ({}, 6_000_000 + 7_680, 0),
+        ({}, 53_800, 1),  # of one level
+        ({}, 3_500_000, 1),
+        ({"dense_steps": 5}, 3_500_000, 0),  # less than the dense level
+        ({"dense_steps": 5}, 6_007_680, 0),
+        ({}, 7_600_000, 1),
+    ],
+)
+def test_with_two_levels_a_rank_sends_its_node_more_than_the_network(keys, bytes_sent, violations):
+    compression = TOPK.model_copy(update={"two_levels": True, **keys})
+    found = bytes_fact(sent(bytes_sent, 7_000_000), compression, 8, ranks_per_node=4)
+    assert found.violations == violations
+    one_level = bytes_fact(sent(53_800, 7_000_000), compression, 8, ranks_per_node=1)
+    assert one_level.violations == 0
 
 
 def test_a_model_in_half_precision_sends_half():

@@ -28,6 +28,7 @@ TOPK: dict[str, Any] = {"algorithm": "topk_error_feedback", "k_ratio": 0.1}
 QUANTIZED: dict[str, Any] = {"algorithm": "quantized_error_feedback", "dense_steps": 6}
 FLUSHED: dict[str, Any] = TOPK | {"flush_on_save": True, "dense_steps": 2}
 POWERSGD: dict[str, Any] = {"algorithm": "powersgd"}
+TWO_LEVELS: dict[str, Any] = TOPK | {"two_levels": True, "flush_on_save": True}
 LOCAL: dict[str, Any] = {"algorithm": "local_updates", "exchange_every": 3, "dense_steps": 2}
 STEPS = 12
 
@@ -70,11 +71,17 @@ def launch(run_ranks: Callable[..., list[int | None]], plan_for: PlanFor) -> Lau
     """Trains ``tiny.py`` under a plan to its end; the exit codes by rank."""
 
     def launch_with(
-        run: str, compression: dict[str, Any], *, submission: int = 1, ranks: int = 2, **environment: str
+        run: str,
+        compression: dict[str, Any],
+        *,
+        submission: int = 1,
+        ranks: int = 2,
+        per_node: int | None = None,
+        **environment: str,
     ) -> list[int | None]:
         variables = plan_for(run, compression, submission=submission) | environment
         log = Path(variables["SEEDANCE_WORKSPACE"]) / "log"
-        codes = run_ranks("tiny.py", ranks, log, variables)
+        codes = run_ranks("tiny.py", ranks, log, variables, per_node=per_node)
         print(log.read_text())
         return codes
 
@@ -213,3 +220,13 @@ def test_another_number_of_ranks_takes_up_what_fits_any(
     last = committed(location, "run")[-1]
     assert (last.step, last.world_size) == (STEPS, after)
     assert last.samples_seen == 4 * (5 * before + (STEPS - 5) * after)  # 4 a rank and step
+
+
+def test_what_two_nodes_of_two_ranks_owed_is_taken_up_by_two_nodes_of_one(
+    launch: Launch, location: StorageLocation
+) -> None:
+    """Each of the four carried a shard only; the checkpoint holds the whole."""
+    assert launch("run", TWO_LEVELS, ranks=4, per_node=2, DIE_AT="8") == [-signal.SIGKILL] * 4
+    assert launch("run", TWO_LEVELS, ranks=2, per_node=1, submission=2) == [0] * 2
+    last = committed(location, "run")[-1]
+    assert (last.step, last.world_size) == (STEPS, 2)

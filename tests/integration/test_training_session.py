@@ -40,7 +40,7 @@ def test_the_bytes_on_the_wire_are_those_that_the_kernel_counts(tmp_path: Path) 
     result = subprocess.run(
         [
             *[*isolated, sys.executable, str(PROGRAMS / "own_network.py")],
-            *["-m", "torch.distributed.run", "--nproc-per-node", "3", "--master-addr", "127.0.0.1"],
+            *["-m", "torch.distributed.run", "--nproc-per-node", "4", "--master-addr", "127.0.0.1"],
             str(PROGRAMS / "wire.py"),
         ],
         env=os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"},

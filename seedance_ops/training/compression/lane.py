@@ -51,6 +51,7 @@ class Lane:
         )
         assert isinstance(group, dist.ProcessGroup), "this rank is a member"
         self._group = group
+        self._of_all = among is None
         self._device = device
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -77,7 +78,8 @@ class Lane:
         """
         self._jobs.put(None)
         self._thread.join(_PATIENCE_S)
-        if not self._thread.is_alive():
+        # torch names a group of some ranks by how many there are now: with one freed it takes a name twice.
+        if self._of_all and not self._thread.is_alive():
             time.sleep(DRAIN_S)
             dist.destroy_process_group(self._group)
 

@@ -14,7 +14,9 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.fsdp._fully_shard._fsdp_common import FSDPMeshInfo, ShardPlacementResult
 from torch.distributed.tensor import Shard
 
+from seedance_ops.training.compression.config import TopKErrorFeedbackConfig
 from seedance_ops.training.compression.dense import Dense
+from seedance_ops.training.compression.factory import make_reduction
 from seedance_ops.training.compression.half_precision import HalfPrecision
 from seedance_ops.training.compression.local_updates import LocalUpdates
 from seedance_ops.training.environment import RankEnvironment
@@ -70,6 +72,11 @@ def main() -> None:
     refused(
         "train in bfloat16",
         lambda: group.wrap(fully_shard(network(), mesh=node), bf16, loss_scale=lambda: 2.0),
+    )
+    two_levels = TopKErrorFeedbackConfig(algorithm="topk_error_feedback", two_levels=True)
+    refused(
+        "averaged within the node already",
+        lambda: group.wrap(fully_shard(network(), mesh=node), make_reduction(two_levels)),
     )
     three, one = dist.new_group([0, 1, 2]), dist.new_group([3])  # on every rank, as new_group asks for
     uneven = DeviceMesh.from_group(three if group.rank < 3 else one, "cpu")

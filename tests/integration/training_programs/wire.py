@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import psutil
 import torch
@@ -28,6 +29,8 @@ ALGORITHMS: list[dict[str, object]] = [
     {"algorithm": "powersgd", "byte_share": 0.2},
     {"algorithm": "mixed_precision", "k_ratio": 0.05},
 ]
+TWO_LEVELS: dict[str, object] = {"algorithm": "topk_error_feedback", "k_ratio": 0.25, "two_levels": True}
+PER_NODE = 2
 
 
 def carried() -> int:
@@ -57,6 +60,8 @@ def main() -> None:
     group = ProcessGroup.join(RankEnvironment.read(os.environ), "gloo")
     for algorithm in ALGORITHMS:
         check(group, algorithm)
+    nodes = replace(group, local_rank=group.rank % PER_NODE, local_world_size=PER_NODE)
+    check(nodes, TWO_LEVELS)
     group.leave()
 
 

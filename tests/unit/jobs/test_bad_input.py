@@ -23,7 +23,7 @@ CASES = {
         [
             "unknown key",
             "try: k_ratio",
-            "allowed: error_accumulation, dense_steps, flush_on_save, allreduce_backend, algorithm, k_ratio",
+            "allowed: error_accumulation, dense_steps, flush_on_save, allreduce_backend, two_levels",
         ],
     ),
     "duplicate key": (

@@ -29,6 +29,8 @@ def print_tables(study: Study, timings: Timings, decisions: Decisions) -> None:
         rows = list(times_of(timings, link))
         if rows:
             console.print(table_of(f"link {link} Mbit/s: a step of 3.2 M parameters", rows))
+    if rows := list(seconds_to_target(study, timings)):
+        console.print(table_of(f"seconds to dense training's loss + {MARGIN_NATS} nats, by link", rows))
     if rows := list(decisions.rows()):
         console.print(table_of("what auto chose", rows))
 
@@ -64,6 +66,17 @@ def results_of(study: Study, timings: Timings, decisions: Decisions) -> list[dic
         ]
     results += [
         {
+            "metric": f"seconds_to_target_{row['task']}_{link}",
+            "compressor": row["compressor"],
+            "unit": "s",
+            "ours": row[link],
+        }
+        for row in seconds_to_target(study, timings)
+        for link in LINKS
+        if link in row
+    ]
+    results += [
+        {
             "metric": f"auto_step_{row['link']}",
             "tier": row["tier"],
             "unit": "ms",
@@ -94,7 +107,6 @@ def quality_of(study: Study, task: str) -> Iterator[dict[str, Any]]:
     baseline = losses_of(study, task, BASELINE)
     if baseline.empty:
         return
-    target = float(baseline.mean()) + MARGIN_NATS
     for name in dict.fromkeys(training.compressor for training in study.trainings() if training.task == task):
         losses = losses_of(study, task, name)
         seeds = sorted(set(losses.index) & set(baseline.index))
@@ -121,7 +133,7 @@ def quality_of(study: Study, task: str) -> Iterator[dict[str, Any]]:
         if isinstance(tested, Equivalence) and name != BASELINE:
             row["interval_90"] = [tested.effect.low, tested.effect.high]
             row["equivalent"] = tested.effect.low > -MARGIN_NATS and tested.effect.high < MARGIN_NATS
-        row["steps_to_target"] = steps_to(study, task, name, target)
+        row["steps_to_target"] = steps_to(study, task, name, baseline + MARGIN_NATS)
         yield row
 
 
@@ -172,18 +184,32 @@ def bytes_of(study: Study, task: str, compressor: str) -> float:
     return float(np.mean([outcome["bytes_per_step"] for outcome in outcomes if outcome]))
 
 
-def steps_to(study: Study, task: str, compressor: str, target: float) -> float | None:
-    """Mean over seeds of the first evaluation at or below the target; none where a seed never gets there."""
+def steps_to(study: Study, task: str, compressor: str, targets: pd.Series[float]) -> float | None:
+    """Mean over seeds of the first evaluation at or below the seed's target; none where one never is."""
     recipe, lr = RECIPES[task], study.learning_rate(task, compressor)
     reached = []
-    for seed in losses_of(study, task, compressor).index:
+    for seed in set(losses_of(study, task, compressor).index) & set(targets.index):
         outcome = study.outcome(Training(task, compressor, int(seed), lr, recipe.steps))
         assert outcome is not None
-        first = next((step for step, loss in outcome["curve"] if loss <= target), None)
+        first = next((step for step, loss in outcome["curve"] if loss <= targets[seed]), None)
         if first is None:
             return None
         reached.append(first)
     return float(np.mean(reached)) if reached else None
+
+
+def seconds_to_target(study: Study, timings: Timings) -> Iterator[dict[str, Any]]:
+    """Steps to the target by task, at the step time of each link's model."""
+    for task in RECIPES:
+        for row in quality_of(study, task):
+            seconds: dict[str, float | None] = {}
+            for link in LINKS:
+                times = timings.of(link).get(row["compressor"])
+                if times is not None:
+                    steps = row["steps_to_target"]
+                    seconds[link] = None if steps is None else steps * times.median_ms / 1e3
+            if seconds:
+                yield {"task": task, "compressor": row["compressor"], **seconds}
 
 
 def table_of(title: str, rows: list[dict[str, Any]]) -> Table:

@@ -40,7 +40,8 @@ class Inference:
                 low = min(low, self.difference - highest * self.standard_error)
                 high = max(high, self.difference - lowest * self.standard_error)
         if self.lognormal is not None:
-            high = max(high, self.lognormal.upper(confidence))
+            # Of values that span dozens of decades there is no finite bound: then the largest there is.
+            high = max(high, min(self.lognormal.upper(confidence), float(np.finfo(float).max)))
         return Interval(estimate=self.difference, low=low, high=high)
 
     def p_above(self, bound: float) -> float:

@@ -58,3 +58,9 @@ def test_runs_that_spread_little_keep_students_interval() -> None:
 def test_a_value_of_zero_or_below_has_no_logarithm_and_no_such_bound() -> None:
     assert lognormal_mean(np.array([0.0, 1.0, 5.0])) is None
     assert lognormal_mean(np.array([-1.0, 1.0, 5.0])) is None
+
+
+def test_values_that_span_dozens_of_decades_have_a_finite_interval() -> None:
+    found = level(pd.Series([1.0, 1e60, 1e60]), nature="measured")
+    assert isinstance(found, Interval)
+    assert found.low < 1e60 < found.high < float("inf")

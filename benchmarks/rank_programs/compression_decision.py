@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from compression_study.tasks import example
 from pydantic import TypeAdapter
 
-from seedance_ops.training.compression.auto.decision import DECISION_FILE, VERDICT_FILE, Document
+from seedance_ops.training.compression.auto.decision import DECISION_FILE, Document
 from seedance_ops.training.compression.auto.reduction import PROBE_AFTER, TRIED_FOR, Auto
 from seedance_ops.training.compression.base import GradientReduction
 from seedance_ops.training.compression.config import CompressionConfig
@@ -54,7 +54,7 @@ def main(tier: str, steps: int) -> None:
     if group.rank == 0:
         found = {
             "decision": kept.documents[DECISION_FILE],
-            "verdict": kept.documents.get(VERDICT_FILE),
+            "verdict": next((kept.documents[name] for name in kept.documents if name != DECISION_FILE), None),
             "auto_ms": auto_ms[-steps:],
             "bf16_ms": bf16_ms[-steps:],
         }

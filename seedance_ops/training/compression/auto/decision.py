@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import ValidationError
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from seedance_ops.storage.client import ObjectStore
 
 DECISION_FILE = "compression-decision.json"
-VERDICT_FILE = "compression-verdict.json"
 
 
 class Prediction(StrictModel):
@@ -45,6 +45,11 @@ class Decision(StrictModel):
     predictions: tuple[Prediction, ...]
     probe_s: float
     """How long training stood still for it."""
+
+    def verdict_file(self) -> str:
+        """Where the verdict on this decision stands, and on no other."""
+        digest = hashlib.blake2b(self.model_dump_json().encode(), digest_size=8).hexdigest()
+        return f"compression-verdict-{digest}.json"
 
     def predicted_step_s(self) -> float:
         """Of what was chosen."""

@@ -15,10 +15,10 @@ from typing import TypeVar
 import torch
 import torch.distributed as dist
 
+from seedance_ops.storage.errors import StorageError
 from seedance_ops.training.compression.auto.candidates import CANDIDATES, FALLBACK
 from seedance_ops.training.compression.auto.decision import (
     DECISION_FILE,
-    VERDICT_FILE,
     Decision,
     Document,
     Record,
@@ -28,8 +28,9 @@ from seedance_ops.training.compression.auto.prediction import is_slower
 from seedance_ops.training.compression.auto.probe import BucketShape, Probe
 from seedance_ops.training.compression.auto.survey import Candidates, Make, survey
 from seedance_ops.training.compression.base import Bound, Bucket, Exchange, GradientReduction, Reduction
+from seedance_ops.training.compression.finite import all_finite
 from seedance_ops.training.compression.flush import FLUSHED
-from seedance_ops.training.errors import ConfigurationError
+from seedance_ops.training.errors import ConfigurationError, TrainingError
 
 PROBE_AFTER = 10
 """Steps in bf16 before the probe, the first of which are slow and do not count."""
@@ -68,6 +69,8 @@ class Auto:
         self._buckets: list[BucketShape] = []
         self._times_s: list[tuple[float, float]] = []
         self._owed: dict[str, torch.Tensor] = {}
+        self._paid: set[str] = set()
+        self._spoiled = False
 
     def bind(self, bound: Bound) -> None:
         """Take up what was decided in another run of the variant; a collective call."""
@@ -75,7 +78,6 @@ class Auto:
         self._bf16.bind(bound)
         if not self._is_alone:
             self._adopt(self._known(DECISION_FILE, Decision))
-            self._verdict = self._known(VERDICT_FILE, Verdict)
 
     def close(self) -> None:
         """Close what was chosen."""
@@ -87,9 +89,7 @@ class Auto:
             self._buckets.clear()
         if self._decision is None:
             self._buckets.append(BucketShape.of(bucket))
-        if self._owed:
-            self._pay(bucket)
-        return self._now.reduce(bucket)
+        return self._paying(bucket) if self._owed else self._now.reduce(bucket)
 
     def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
         """Of the one whose turn it is."""
@@ -105,6 +105,7 @@ class Auto:
     def end_step(self) -> Exchange:
         """Of the one whose turn it is; then, when it is time, the probe and the judgement."""
         done = self._now.end_step()
+        self._account()
         self._step += 1
         if self._is_alone:
             return done
@@ -139,7 +140,8 @@ class Auto:
         self._owed = {
             name.removeprefix(_OWED): owed for name, owed in state.items() if name.startswith(_OWED)
         }
-        if self._given_up:
+        if self._given_up or self._is_alone:
+            self._owed |= _flushed(state)
             self._leave()
         else:
             own = {name: value for name, value in state.items() if not name.startswith(_OWN)}
@@ -187,11 +189,11 @@ class Auto:
 
     def _judge(self, decision: Decision) -> Exchange:
         """Compare with what was predicted; where it is slower than bf16, all seeds give it up."""
-        verdict = self._verdict or self._known(VERDICT_FILE, Verdict)
+        verdict = self._verdict or self._known(decision.verdict_file(), Verdict)
         if verdict is None:
             if len(self._times_s) <= _UNSETTLED:
                 return Exchange()
-            verdict = self._settled(VERDICT_FILE, self._found(decision))
+            verdict = self._settled(decision.verdict_file(), self._found(decision))
         self._verdict = verdict
         self._times_s.clear()
         if verdict.kept:
@@ -199,11 +201,7 @@ class Auto:
             return Exchange()
         self._say(f"{decision.chosen} is given up, gradients are in bf16 again: {verdict.sentence()}")
         done = self._chosen.meet()
-        self._owed = {
-            name.removeprefix(FLUSHED): owed
-            for name, owed in self._chosen.state_dict().items()
-            if name.startswith(FLUSHED)
-        }
+        self._owed = _flushed(self._chosen.state_dict())
         self._leave()
         return done
 
@@ -239,6 +237,7 @@ class Auto:
                 f"{DECISION_FILE} of the variant, and its next run decides anew"
             )
         self._decision = decision
+        self._verdict = self._known(decision.verdict_file(), Verdict)
         self._say(decision.sentence())
         if decision.chosen != FALLBACK:
             self._chosen = self._make(decision.chosen)
@@ -249,13 +248,35 @@ class Auto:
             self._chosen.close()
             self._chosen = self._bf16
 
-    def _pay(self, bucket: Bucket) -> None:
-        """Add what is owed, which is the same on every rank, to the first gradients that can take it."""
+    def _paying(self, bucket: Bucket) -> Reduction:
+        """Reduce with what is owed added to it, which is the same on every rank.
+
+        It is owed until a step with it was finite: one that is not, the optimiser skips.
+        """
         scale = 1.0 if self._bound.loss_scale is None else self._bound.loss_scale()
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
-            owed = self._owed.pop(self._bound.names[id(parameter)], None)
-            if owed is not None:
-                gradient.add_(owed.to(gradient), alpha=scale)
+            name = self._bound.names[id(parameter)]
+            if name in self._owed and name not in self._paid:
+                gradient.add_(self._owed[name].to(gradient), alpha=scale)
+                self._paid.add(name)
+        reduction = self._now.reduce(bucket)
+
+        def looked_at(done: torch.futures.Future[torch.Tensor]) -> torch.Tensor:
+            reduced = done.value()
+            if not all_finite(reduced):
+                self._spoiled = True
+            return reduced
+
+        reduction.future = reduction.future.then(looked_at)
+        return reduction
+
+    def _account(self) -> None:
+        """The step is over: what was paid in it is owed no more."""
+        if not self._spoiled:
+            for name in self._paid:
+                del self._owed[name]
+        self._paid.clear()
+        self._spoiled = False
 
     def _known(self, name: str, model: type[Document]) -> Document | None:
         """From rank 0, which reads it; a collective call."""
@@ -267,15 +288,28 @@ class Auto:
 
     @staticmethod
     def _from_rank_zero(value: Callable[[], T]) -> T:
-        values = [value() if dist.get_rank() == 0 else None]
-        dist.broadcast_object_list(values, src=0)
-        found: T = values[0]  # type: ignore[assignment]
-        return found
+        """Rank 0's value, or on every rank what it raised: the others would wait for it for ever."""
+        answer: list[tuple[T | None, TrainingError | StorageError | None]] = [(None, None)]
+        if dist.get_rank() == 0:
+            try:
+                answer = [(value(), None)]
+            except (TrainingError, StorageError) as error:
+                answer = [(None, error)]
+        dist.broadcast_object_list(answer, src=0)
+        found, failure = answer[0]
+        if failure is not None:
+            raise failure
+        return found  # type: ignore[return-value]
 
     @staticmethod
     def _say(text: str) -> None:
         if dist.get_rank() == 0:
             print(f"seedance: gradient compression: {text}", file=sys.stderr, flush=True)
+
+
+def _flushed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """What is owed by parameter, of a state that was flushed."""
+    return {name.removeprefix(FLUSHED): owed for name, owed in state.items() if name.startswith(FLUSHED)}
 
 
 def _as_tensor(document: Document) -> torch.Tensor:

@@ -38,11 +38,15 @@ def survey(
         author: Who this run is, to the reader of the decision.
     """
     began_s = time.perf_counter()
-    step_s, wait_s = probe.largest(medians_s)
+    # A rank that waits for a slower one does not wait for the link: what the slowest computes is what counts.
+    own_step_s, own_wait_s = medians_s
+    step_s, compute_s = probe.largest([own_step_s, own_step_s - own_wait_s])
+    wait_s = max(0.0, step_s - compute_s)
     link = probe.link()
-    exchange_s = probe.exchange(FALLBACK, make(FALLBACK)).exchange_s
-    bf16 = Bf16Steps(step_s, min(wait_s, step_s), exchange_s)
-    tiers = candidates(probe.has_whole_parameters()) if probe.has_room() else ()
+    room = probe.has_room()
+    exchange_s = probe.exchange(FALLBACK, make(FALLBACK)).exchange_s if room else wait_s
+    bf16 = Bf16Steps(step_s, wait_s, exchange_s)
+    tiers = candidates(probe.has_whole_parameters()) if room else ()
     found = [[_predicted(probe, name, make, bf16, link) for name in names] for names in tiers]
     chosen = fastest([{each.algorithm: each.step_s for each in tier} for tier in found], bf16.step_s)
     return Decision(

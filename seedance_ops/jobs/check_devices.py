@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import ValidationError
-
 from seedance_ops.cost.catalogue import CatalogueError
 from seedance_ops.cost.hardware import HardwareMissing
 from seedance_ops.jobs.device_profiles import device_profiles
-from seedance_ops.jobs.dotted import DottedPathError
 from seedance_ops.jobs.findings import Finding, Path
 from seedance_ops.jobs.project import ProjectContext
+from seedance_ops.jobs.resolvable import resolvable
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import ResolvedVariant
 from seedance_ops.training.compression.device import DeviceProfile, mixed_vendors
@@ -19,16 +17,14 @@ from seedance_ops.training.compression.device import DeviceProfile, mixed_vendor
 
 def device_findings(job: TrainingJob, project: ProjectContext | None) -> Iterator[Finding]:
     """Faults of ``gradient_compression.device``; without a project nothing is known of devices."""
-    for name in job.variants if project else ():
-        assert project is not None
-        path: Path = ("variants", name, "gradient_compression", "device")
+    if project is None:
+        return
+    for variant in resolvable(job):
+        path: Path = ("variants", variant.name, "gradient_compression", "device")
         try:
-            variant = job.resolve(name)
             devices = device_profiles(variant, project)
         except (HardwareMissing, CatalogueError) as error:
             yield Finding(path, str(error))
-        except (ValidationError, DottedPathError):
-            continue  # found by variant_findings
         else:
             yield from _group_findings(path, variant, devices)
 

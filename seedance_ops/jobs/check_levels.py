@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import ValidationError
-
-from seedance_ops.jobs.dotted import DottedPathError
 from seedance_ops.jobs.findings import Finding, Path
+from seedance_ops.jobs.resolvable import resolvable
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import ResolvedVariant
 from seedance_ops.training.compression.config import ByElementConfig, MixedPrecisionConfig
@@ -18,13 +16,9 @@ _PARALLELISM = ("workload", "parallelism")
 
 def level_findings(job: TrainingJob) -> Iterator[Finding]:
     """Faults of ``gradient_compression.two_levels``."""
-    for name in job.variants:
-        try:
-            variant = job.resolve(name)
-        except (ValidationError, DottedPathError):
-            continue  # found by variant_findings
+    for variant in resolvable(job):
         if isinstance(variant.compression, ByElementConfig) and variant.compression.two_levels:
-            yield from _of(("variants", name, "gradient_compression", "two_levels"), variant)
+            yield from _of(("variants", variant.name, "gradient_compression", "two_levels"), variant)
 
 
 def _of(path: Path, variant: ResolvedVariant) -> Iterator[Finding]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import ValidationError
-
-from seedance_ops.jobs.dotted import DottedPathError
 from seedance_ops.jobs.findings import Finding, Path
+from seedance_ops.jobs.resolvable import resolvable
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import ResolvedVariant
 
@@ -20,11 +18,7 @@ _WITHOUT_REPLICAS = {
 
 def parallelism_findings(job: TrainingJob) -> Iterator[Finding]:
     """Variants that compress what is not averaged between whole copies of the model."""
-    for name in job.variants:
-        try:
-            variant = job.resolve(name)
-        except (ValidationError, DottedPathError):
-            continue  # found by variant_findings
+    for variant in resolvable(job):
         yield from _compression_findings(variant)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pydantic import ValidationError
-
 from seedance_ops.jobs.check_devices import device_findings
 from seedance_ops.jobs.check_gates import gate_findings, gate_warnings
 from seedance_ops.jobs.check_launcher import launcher_findings
@@ -18,10 +16,10 @@ from seedance_ops.jobs.check_program import program_findings
 from seedance_ops.jobs.check_schedule import schedule_findings
 from seedance_ops.jobs.check_secrets import reserved_variable_findings
 from seedance_ops.jobs.check_variants import overriding_path, variant_findings, variant_warnings
-from seedance_ops.jobs.dotted import DottedPathError
 from seedance_ops.jobs.execution import MAXIMUM_RUNS, MINIMUM_SEEDS
 from seedance_ops.jobs.findings import Finding, dotted
 from seedance_ops.jobs.project import ProjectContext
+from seedance_ops.jobs.resolvable import resolvable
 from seedance_ops.jobs.training_job import TrainingJob
 from seedance_ops.jobs.variants import OVERRIDABLE
 
@@ -66,11 +64,8 @@ def _treatment_findings(job: TrainingJob, project: ProjectContext | None) -> lis
 def _findings_within_variants(job: TrainingJob, project: ProjectContext | None) -> Iterator[Finding]:
     """What would be wrong with the job if a variant's ``set`` were written in its place."""
     in_the_job = {(finding.path, finding.message) for finding in _treatment_findings(job, project)}
-    for name, variant in job.variants.items():
-        try:
-            resolved = job.resolve(name)
-        except (ValidationError, DottedPathError):
-            continue  # found by variant_findings
+    for resolved in resolvable(job):
+        name, variant = resolved.name, job.variants[resolved.name]
         written_out = job.model_copy(update={field: getattr(resolved, field) for field in OVERRIDABLE})
         for finding in _treatment_findings(written_out, project) if variant.overrides else ():
             causes = (overriding_path(variant.overrides, dotted(at)) for at in (finding.path, *finding.reads))

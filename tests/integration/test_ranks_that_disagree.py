@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seedance_ops.storage.config import StorageLocation
-from seedance_ops.training.plan import LaunchPlan
+from tests.small_plan import small_plan
 
 RunRanks = Callable[..., list[int | None]]
 
@@ -52,20 +51,8 @@ def test_plans_that_differ_in_the_backend_end_before_a_group_is_made(
     variables = {}
     for rank, backend in enumerate(("gloo", "nccl")):
         path = tmp_path / f"plan-{rank}.json"
-        LaunchPlan.model_validate(
-            {
-                "job": "tiny",
-                "job_hash": "hash",
-                "run_id": "r",
-                "variant": "v",
-                "seed": 3,
-                "submission": 1,
-                "batch": {"per_rank": 4},
-                "stop": {"steps": 2},
-                "compression": {"algorithm": "bf16", "allreduce_backend": backend},
-                "storage": StorageLocation(uri="s3://the-bucket/run", region="us-east-1"),
-                "stamp": {"token": "do-not-tell"},
-            }
+        small_plan(
+            compression={"algorithm": "bf16", "allreduce_backend": backend}, stamp={"token": "do-not-tell"}
         ).write(path)
         variables[str(rank)] = {"SEEDANCE_PLAN": str(path), "SEEDANCE_WORKSPACE": str(tmp_path / "work")}
     codes = run_ranks("told_differently.py", 2, tmp_path / "log", {"BY_RANK": json.dumps(variables)})

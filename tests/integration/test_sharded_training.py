@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from seedance_ops.storage.config import StorageLocation
-from seedance_ops.training.plan import LaunchPlan
+from tests.small_plan import small_plan
 
 RunRanks = Callable[..., list[int | None]]
 
@@ -30,11 +29,7 @@ def test_a_session_takes_a_sharded_model(run_ranks: RunRanks, tmp_path: Path) ->
 def test_a_sharded_model_is_refused_where_checkpoints_would_have_to_be_kept(
     run_ranks: RunRanks, tmp_path: Path
 ) -> None:
-    LaunchPlan.model_validate(
-        {"job": "j", "job_hash": "h", "run_id": "r", "variant": "v", "seed": 3, "submission": 1}
-        | {"batch": {"per_rank": 4}, "stop": {"steps": 2}}
-        | {"storage": StorageLocation(uri="s3://bucket/run", region="us-east-1")}
-    ).write(tmp_path / "plan.json")
+    small_plan().write(tmp_path / "plan.json")
     codes = run_ranks(
         "sharded_session.py", 4, tmp_path / "log", {"SEEDANCE_PLAN": str(tmp_path / "plan.json")}
     )

@@ -14,7 +14,7 @@ from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.config import StorageLocation
 from seedance_ops.storage.server import EmbeddedStore
 from seedance_ops.training.metrics.reading import read_steps
-from seedance_ops.training.plan import LaunchPlan
+from tests.small_plan import small_plan
 
 
 def test_a_run_outlives_an_outage_of_its_store(
@@ -46,20 +46,7 @@ def test_a_run_outlives_an_outage_of_its_store(
 
 
 def variables(folder: Path, store: ObjectStore, progress: Path) -> dict[str, str]:
-    plan = LaunchPlan.model_validate(
-        {
-            "job": "tiny",
-            "job_hash": "h",
-            "run_id": "r",
-            "variant": "v",
-            "seed": 1,
-            "submission": 1,
-            "batch": {"per_rank": 4},
-            "stop": {"steps": 12},
-            "checkpoint": {"interval_steps": 5},
-            "storage": store.location,
-        }
-    )
+    plan = small_plan(stop={"steps": 12}, checkpoint={"interval_steps": 5}, storage=store.location)
     plan.write(folder / "plan.json")
     return {
         "SEEDANCE_PLAN": str(folder / "plan.json"),

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seedance_ops.storage.config import StorageLocation
-from seedance_ops.training.plan import LaunchPlan
+from tests.small_plan import small_plan
 
 RunRanks = Callable[..., list[int | None]]
 
@@ -34,20 +33,7 @@ def test_two_levels_lose_nothing_and_agree(run_ranks: RunRanks, tmp_path: Path) 
 def test_nodes_that_cannot_be_averaged_between_end_with_78_on_every_rank(
     run_ranks: RunRanks, tmp_path: Path, ranks: int, by_rank: dict[str, dict[str, str]], said: str
 ) -> None:
-    plan = LaunchPlan.model_validate(
-        {
-            "job": "tiny",
-            "job_hash": "hash",
-            "run_id": "r",
-            "variant": "v",
-            "seed": 3,
-            "submission": 1,
-            "batch": {"per_rank": 4},
-            "stop": {"steps": 2},
-            "compression": {"algorithm": "topk_error_feedback", "two_levels": True},
-            "storage": StorageLocation(uri="s3://bucket/run", region="us-east-1"),
-        }
-    )
+    plan = small_plan(compression={"algorithm": "topk_error_feedback", "two_levels": True})
     plan.write(tmp_path / "plan.json")
     variables = {
         "SEEDANCE_PLAN": str(tmp_path / "plan.json"),

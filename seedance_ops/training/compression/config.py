@@ -117,6 +117,8 @@ class LocalUpdatesConfig(StrictModel):
     """Parameters averaged in turn, in place of gradients."""
     exchange_every: int = Field(default=7, ge=2, le=64)
     """Steps from one exchange of a parameter to its next; a step sends its share of what bf16 sends."""
+    values: Literal["bf16", "int8", "int4"] = "bf16"
+    """How movements are sent; int8 and int4 with a bf16 scale for 256 of them."""
     dense_steps: int = Field(default=0, ge=0, le=10_000_000)
     """The run's first steps are reduced in bf16; a resumed run does not repeat them."""
     allreduce_backend: Backend | None = None

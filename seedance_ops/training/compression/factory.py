@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import Literal, assert_never
 
 from seedance_ops.training.compression.auto.candidates import CANDIDATES, candidates_of
 from seedance_ops.training.compression.auto.decision import OfThisRunOnly, Record
 from seedance_ops.training.compression.auto.reduction import Auto
 from seedance_ops.training.compression.base import GradientReduction
+from seedance_ops.training.compression.codec import RowCodec
 from seedance_ops.training.compression.config import (
     AutoConfig,
     Bf16Config,
@@ -27,6 +28,7 @@ from seedance_ops.training.compression.dense_first import DenseFirst
 from seedance_ops.training.compression.device import DeviceProfile
 from seedance_ops.training.compression.flush import FlushOnSave
 from seedance_ops.training.compression.half_precision import HalfPrecision
+from seedance_ops.training.compression.half_rows import HalfRows
 from seedance_ops.training.compression.level_rows import LevelRows
 from seedance_ops.training.compression.local_updates import LocalUpdates
 from seedance_ops.training.compression.mixed_precision import MixedPrecision
@@ -72,10 +74,23 @@ def make_reduction(
             lossy = FlushOnSave(on_lane) if config.flush_on_save else on_lane
             return DenseFirst(lossy, config.dense_steps) if config.dense_steps else lossy
         case LocalUpdatesConfig():
-            local = LocalUpdates(config.exchange_every)
+            local = LocalUpdates(config.exchange_every, _element_codec(config.values))
             return DenseFirst(local, config.dense_steps) if config.dense_steps else local
         case _:
             assert_never(config)
+
+
+def _element_codec(values: Literal["bf16", "int8", "int4"]) -> RowCodec:
+    """Of all elements of a row, each by itself."""
+    match values:
+        case "bf16":
+            return HalfRows()
+        case "int8":
+            return LevelRows(255)
+        case "int4":
+            return LevelRows(15)
+        case _:
+            assert_never(values)
 
 
 def _auto(config: AutoConfig, record: Record, author: str) -> Auto:

@@ -2,9 +2,9 @@
 
 Local SGD (Stich, ICLR 2019) in the streaming form of DiLoCo (Douillard et al. 2025, arXiv:2501.18512) with
 overlap and without an outer optimiser. Every rank's optimiser steps on that rank's gradient. After each step
-one of ``every`` slices of all parameters is exchanged: how far it has moved since its last exchange, in
-bfloat16, while the next step computes. So a step sends ``1/every`` of what bf16 gradients take, and hardly
-waits.
+one of ``every`` slices of all parameters is exchanged: how far it has moved since its last exchange, rounded
+by a row codec, while the next step computes. So in bfloat16 a step sends ``1/every`` of what bf16 gradients
+take, and hardly waits.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import torch.distributed as dist
 from torch.nn.functional import pad
 
 from seedance_ops.training.compression.base import Bound, Bucket, Exchange, Reduction
+from seedance_ops.training.compression.codec import RowCodec
 from seedance_ops.training.compression.half_rows import HalfRows
 from seedance_ops.training.compression.lane import Lane
 from seedance_ops.training.compression.meeting import average
@@ -26,22 +27,28 @@ from seedance_ops.training.compression.without_state import elements_of
 from seedance_ops.training.errors import ConfigurationError
 
 _STEP = "local_updates.step"
-_CODEC = HalfRows()
+_BFLOAT16 = HalfRows()
 
 
 class LocalUpdates:
     """Averages parameters in place of gradients; ranks agree exactly only after ``meet``.
 
-    Nothing is lost: what bfloat16 rounds away stays in the parameters of the rank that sent it, and what an
+    Nothing is lost: what a codec rounds away stays in the parameters of the rank that sent it, and what an
     owner rounds away is added to its next mean.
     """
 
     name = "local_updates"
     fits_any_world_size = True
 
-    def __init__(self, every: int) -> None:
-        """``every``: steps from one exchange of a parameter to its next."""
+    def __init__(self, every: int, codec: RowCodec = _BFLOAT16) -> None:
+        """A reduction without state yet.
+
+        Args:
+            every: Steps from one exchange of a parameter to its next.
+            codec: How movements are sent.
+        """
         self._every = every
+        self._codec = codec
         self._step = 0
         self._parameters: dict[str, torch.Tensor] = {}
         self._anchors: dict[str, torch.Tensor] = {}
@@ -123,7 +130,7 @@ class LocalUpdates:
         moved = torch.cat([own - anchor for own, anchor in self._slice(turn)])
         rows = pad(moved, (0, -len(moved) % ranks)).view(ranks, -1)
         owned = self._left_out.pop(turn, torch.zeros(rows.shape[1], dtype=rows.dtype, device=rows.device))
-        part = Part(rows.clone(), _CODEC, owned)
+        part = Part(rows.clone(), self._codec, owned)
 
         def work(group: dist.ProcessGroup) -> tuple[torch.Tensor, int]:
             (mean,), sent = owner_mean([part], group)
@@ -174,7 +181,7 @@ class LocalUpdates:
 
     def _slice_bytes(self, turn: int, ranks: int) -> int:
         first, last = self._limits(turn)
-        return slice_bytes(last - first, ranks)
+        return slice_bytes(last - first, ranks, self._codec)
 
     def _owed(self) -> dict[str, torch.Tensor]:
         """What this rank, as an owner, left out of means; for those parameters whose mean lacks something."""
@@ -202,11 +209,13 @@ class _SliceExchange:
     reduction: Reduction
 
 
-def slice_bytes(elements: int, ranks: int) -> int:
-    """Bytes that one rank sends for a slice: two bytes an element, to owners and back."""
-    return owner_mean_bytes(_CODEC.row_bytes(math.ceil(elements / ranks)), ranks)
+def slice_bytes(elements: int, ranks: int, codec: RowCodec = _BFLOAT16) -> int:
+    """Bytes that one rank sends for a slice: every element encoded, to owners and back."""
+    return owner_mean_bytes(codec.row_bytes(math.ceil(elements / ranks)), ranks)
 
 
-def mean_step_bytes(shapes: Sequence[Sequence[int]], every: int, ranks: int) -> int:
+def mean_step_bytes(
+    shapes: Sequence[Sequence[int]], every: int, ranks: int, codec: RowCodec = _BFLOAT16
+) -> int:
     """Bytes that one rank sends in a step, on average over a cycle and without meetings."""
-    return slice_bytes(math.ceil(elements_of(shapes) / every), ranks)
+    return slice_bytes(math.ceil(elements_of(shapes) / every), ranks, codec)

@@ -6,6 +6,8 @@ they are where all moved on average, to the same bits, and so is what the optimi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -13,6 +15,9 @@ from flat_bucket import Bucket
 from torch import nn
 
 from seedance_ops.training.compression.base import Bound
+from seedance_ops.training.compression.codec import RowCodec
+from seedance_ops.training.compression.half_rows import HalfRows
+from seedance_ops.training.compression.level_rows import LevelRows
 from seedance_ops.training.compression.local_updates import LocalUpdates
 from seedance_ops.training.errors import ConfigurationError
 
@@ -24,23 +29,46 @@ SIZE = 1e-3
 CPU = torch.device("cpu")
 
 
+@dataclass(frozen=True)
+class Way:
+    """How movements are sent."""
+
+    codec: RowCodec
+    element_bytes: float
+    """Scales included."""
+    error: float
+    """Of an element among equal ones, as a share of it."""
+
+
+WAYS = (
+    Way(HalfRows(), 2.0, 2**-9),
+    Way(LevelRows(255), 1.0 + 2 / 256, 2**-8),
+    Way(LevelRows(15), 0.5 + 2 / 256, 2**-4),
+)
+
+
 def main() -> None:
     dist.init_process_group("gloo")
-    parameters = [nn.Parameter(torch.zeros(shape)) for shape in SHAPES]
-    optimizer = torch.optim.AdamW(parameters, lr=SIZE)
-    reduction = LocalUpdates(EVERY)
-    reduction.bind(Bound({id(parameter): str(n) for n, parameter in enumerate(parameters)}, CPU, optimizer))
-    nothing_that_moved_is_lost(reduction, parameters)
-    ranks_that_stand_still_come_together(reduction, parameters)
-    what_the_optimizer_keeps_is_averaged(reduction, parameters, optimizer)
+    for way in WAYS:
+        ranks_come_together(way)
     half_precision_parameters_are_refused()
-    reduction.close()
     dist.barrier()
     dist.destroy_process_group()
 
 
+def ranks_come_together(way: Way) -> None:
+    parameters = [nn.Parameter(torch.zeros(shape)) for shape in SHAPES]
+    optimizer = torch.optim.AdamW(parameters, lr=SIZE)
+    reduction = LocalUpdates(EVERY, way.codec)
+    reduction.bind(Bound({id(parameter): str(n) for n, parameter in enumerate(parameters)}, CPU, optimizer))
+    nothing_that_moved_is_lost(reduction, parameters, way)
+    ranks_that_stand_still_come_together(reduction, parameters, way)
+    what_the_optimizer_keeps_is_averaged(reduction, parameters, optimizer)
+    reduction.close()
+
+
 @torch.no_grad()
-def nothing_that_moved_is_lost(reduction: LocalUpdates, parameters: list[nn.Parameter]) -> None:
+def nothing_that_moved_is_lost(reduction: LocalUpdates, parameters: list[nn.Parameter], way: Way) -> None:
     generator = torch.Generator().manual_seed(dist.get_rank())
     moved = torch.zeros(ELEMENTS)
     for _ in range(2):
@@ -50,7 +78,7 @@ def nothing_that_moved_is_lost(reduction: LocalUpdates, parameters: list[nn.Para
             for parameter in parameters:
                 parameter.add_(SIZE * torch.randn(parameter.shape, generator=generator))
             sent.append(end_step(reduction))
-        are_a_share_of_what_bf16_sends(sent)
+        are_a_share_of_all(sent, way)
         meet(reduction)
         assert same_everywhere(flat(parameters))
     # What each rank has moved follows from its generator alone.
@@ -63,8 +91,10 @@ def nothing_that_moved_is_lost(reduction: LocalUpdates, parameters: list[nn.Para
 
 
 @torch.no_grad()
-def ranks_that_stand_still_come_together(reduction: LocalUpdates, parameters: list[nn.Parameter]) -> None:
-    """Without a meeting: only by the exchanges, to what bfloat16 rounds away."""
+def ranks_that_stand_still_come_together(
+    reduction: LocalUpdates, parameters: list[nn.Parameter], way: Way
+) -> None:
+    """Without a meeting: only by the exchanges, to what two roundings leave."""
     backward(reduction, parameters)
     for parameter in parameters:
         parameter.add_(SIZE * dist.get_rank())
@@ -73,7 +103,7 @@ def ranks_that_stand_still_come_together(reduction: LocalUpdates, parameters: li
     lowest, highest = flat(parameters), flat(parameters)
     dist.all_reduce(lowest, op=dist.ReduceOp.MIN)
     dist.all_reduce(highest, op=dist.ReduceOp.MAX)
-    assert (highest - lowest).max() <= SIZE * dist.get_world_size() * 2**-8
+    assert (highest - lowest).max() <= SIZE * dist.get_world_size() * 2 * way.error
     meet(reduction)
 
 
@@ -125,10 +155,10 @@ def meet(reduction: LocalUpdates) -> None:
     assert list(reduction.state_dict()) == ["local_updates.step"]
 
 
-def are_a_share_of_what_bf16_sends(sent: list[int]) -> None:
-    """2 (n-1)/n · 2 bytes an element in a ring; rows are rounded up to whole elements, there and back."""
+def are_a_share_of_all(sent: list[int], way: Way) -> None:
+    """As a ring sends of encoded elements; rows are rounded up to elements, bytes and scales."""
     ranks = dist.get_world_size()
-    share = 4 * (ranks - 1) / ranks * ELEMENTS / EVERY
+    share = 2 * (ranks - 1) / ranks * way.element_bytes * ELEMENTS / EVERY
     assert sent[0] == 0, "an exchange ends in the step after that in which it began"
     assert all(share - 4 <= bytes_sent <= share + 8 * ranks for bytes_sent in sent[1:]), (share, sent)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 import torch.distributed as dist
 from flat_bucket import Bucket
+from stepped import stepped
 from torch import nn
 
 from seedance_ops.training.compression.base import Bound, GradientReduction
@@ -49,11 +50,7 @@ CONFIGURATIONS: list[CompressionConfig] = [
 
 def main() -> None:
     dist.init_process_group("gloo")
-    parameters = [nn.Parameter(torch.zeros(shape)) for shape in SHAPES]
-    optimizer = torch.optim.AdamW(parameters, lr=1e-3)
-    for parameter in parameters:
-        parameter.grad = torch.rand(parameter.shape, generator=torch.Generator().manual_seed(0)) + 0.01
-    optimizer.step()  # for second moments that differ from element to element, and not from rank to rank
+    parameters, optimizer = stepped(SHAPES)
     for configuration in CONFIGURATIONS:
         reduction = make_reduction(configuration)
         names = {id(parameter): str(n) for n, parameter in enumerate(parameters)}

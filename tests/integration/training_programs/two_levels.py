@@ -11,6 +11,7 @@ import os
 import torch
 import torch.distributed as dist
 from flat_bucket import Bucket
+from stepped import stepped
 from torch import nn
 
 from seedance_ops.training.compression.base import Bound, GradientReduction, ring_all_reduce_bytes
@@ -40,11 +41,7 @@ EVERYTHING = TopKErrorFeedbackConfig.model_validate(TOPK | {"k_ratio": 1.0})
 
 def main() -> None:
     dist.init_process_group("gloo")
-    parameters = [nn.Parameter(torch.zeros(shape)) for shape in SHAPES]
-    optimizer = torch.optim.AdamW(parameters, lr=1e-3)
-    for parameter in parameters:
-        parameter.grad = torch.rand(parameter.shape, generator=torch.Generator().manual_seed(0)) + 0.01
-    optimizer.step()  # for second moments that differ from element to element, and not from rank to rank
+    parameters, optimizer = stepped(SHAPES)
     for config in CONFIGURATIONS:
         reduction = bound(config, parameters, optimizer)
         loses_nothing(reduction, parameters, config)

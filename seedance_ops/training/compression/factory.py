@@ -95,7 +95,7 @@ def _element_codec(values: Literal["bf16", "int8", "int4"]) -> RowCodec:
 
 def _auto(config: AutoConfig, record: Record, author: str) -> Auto:
     return Auto(
-        lambda whole: candidates_of(config.quality_tier, whole_parameters=whole),
+        lambda local_updates: candidates_of(config.quality_tier, local_updates=local_updates),
         lambda name: make_reduction(CANDIDATES[name]),
         record,
         author,

@@ -17,7 +17,7 @@ from seedance_ops.training.compression.auto.decision import (
     Document,
     Verdict,
 )
-from seedance_ops.training.compression.auto.reduction import PROBE_AFTER, TRIED_FOR, Auto
+from seedance_ops.training.compression.auto.reduction import GIVEN_UP_AFTER, PROBE_AFTER, TRIED_FOR, Auto
 from seedance_ops.training.compression.base import Bound
 from seedance_ops.training.compression.factory import make_reduction
 
@@ -83,8 +83,12 @@ class Run:
 
 def main() -> None:
     dist.init_process_group("gloo")
-    everything = [one_that_pays_stays, one_that_does_not_is_left, nothing_is_chosen_that_saves_nothing]
-    for check in everything:
+    for check in (
+        one_that_pays_stays,
+        one_that_does_not_is_left,
+        a_busy_minute_is_no_proof,
+        nothing_is_chosen_that_saves_nothing,
+    ):
         check()
     dist.barrier()
     dist.destroy_process_group()
@@ -135,7 +139,7 @@ def one_that_does_not_is_left() -> None:
         sent = run.step(LONG_S)[1]
         for _ in range(PROBE_AFTER - 1):
             run.step(LONG_S)
-        for _ in range(TRIED_FOR):
+        for _ in range(GIVEN_UP_AFTER):
             run.step(1.06 * LONG_S)
         checkpoint = saved(run)
         assert any(key.startswith("owed.") for key in checkpoint)
@@ -152,12 +156,29 @@ def one_that_does_not_is_left() -> None:
         assert (run.applied - run.given).pow(2).mean().sqrt() < 0.05, name
         assert run.step(LONG_S)[1] == sent
         other = Run(record, (name,), "seed 1")
-        bytes_of_steps = [other.step(SHORT_S)[1] for _ in range(PROBE_AFTER + TRIED_FOR + 2)]
+        bytes_of_steps = [other.step(SHORT_S)[1] for _ in range(PROBE_AFTER + GIVEN_UP_AFTER + 2)]
         assert [one == sent for one in bytes_of_steps] == (
-            [True] * PROBE_AFTER + [False] * TRIED_FOR + [True] * 2
+            [True] * PROBE_AFTER + [False] * GIVEN_UP_AFTER + [True] * 2
         ), "another seed has the same algorithm in the same step"
         for each in (run, resumed, other):
             each.reduction.close()
+
+
+def a_busy_minute_is_no_proof() -> None:
+    """The first ten steps were slow, most of thirty are not."""
+    record = Shared()
+    run = Run(record, ("topk_1",), "seed 0")
+    sent = [run.step(LONG_S)[1] for _ in range(PROBE_AFTER)]
+    for took_s in [1.06 * LONG_S] * TRIED_FOR + [LONG_S / 2] * (GIVEN_UP_AFTER - TRIED_FOR):
+        assert not [each for each in record.kept.values() if isinstance(each, Verdict)], "not judged yet"
+        assert run.step(took_s)[1] < sent[0] / 20
+    assert run.step(LONG_S)[1] < sent[0] / 20
+    if dist.get_rank() == 0:
+        _, verdict = record.kept.values()
+        assert isinstance(verdict, Verdict)
+        assert verdict.kept
+        assert verdict.actual_step_s == LONG_S / 2
+    run.reduction.close()
 
 
 def nothing_is_chosen_that_saves_nothing() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +26,8 @@ from seedance_ops.training.compression.auto.prediction import (
     is_slower,
     predicted_step_s,
 )
+from seedance_ops.training.compression.auto.probe import BucketShape, Probe
+from seedance_ops.training.compression.base import Bound
 from seedance_ops.training.errors import ConfigurationError
 
 LINK = LinkSpeed(latency_s=0.001, bytes_per_s=25e6)  # 200 Mbit/s
@@ -74,14 +78,28 @@ def test_what_costs_a_twentieth_more_is_given_up() -> None:
 
 def test_the_tiers_let_more_and_more_be_chosen() -> None:
     safe, equivalent, lossy = (
-        candidates_of(tier, whole_parameters=True) for tier in ("safe", "equivalent", "lossy")
+        candidates_of(tier, local_updates=True) for tier in ("safe", "equivalent", "lossy")
     )
     assert lossy[:2] == equivalent
     assert equivalent[:1] == safe
     assert {*chain(*lossy), FALLBACK} == set(CANDIDATES)
     assert "topk_1" not in chain(*equivalent)
-    sharded = candidates_of("equivalent", whole_parameters=False)
+    sharded = candidates_of("equivalent", local_updates=False)
     assert set(chain(*equivalent)) - set(chain(*sharded)) == {"local_updates"}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "loss_scale", "suits"),
+    [(torch.float32, None, True), (torch.bfloat16, None, False), (torch.float32, lambda: 65536.0, False)],
+    ids=["float32", "bfloat16", "a loss scaler"],
+)
+def test_ranks_step_by_themselves_only_in_float32_and_unscaled(
+    dtype: torch.dtype, loss_scale: Callable[[], float] | None, suits: bool
+) -> None:
+    parameter = torch.zeros(3, 4, dtype=dtype)
+    bucket = BucketShape(0, (parameter,), (parameter.shape,), dtype)
+    bound = Bound({id(parameter): "weight"}, torch.device("cpu"), loss_scale=loss_scale)
+    assert Probe(bound, [bucket]).suits_local_updates() is suits
 
 
 def test_the_first_decision_counts_for_all(store: ObjectStore) -> None:

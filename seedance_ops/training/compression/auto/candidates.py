@@ -47,15 +47,15 @@ _TIERS: tuple[tuple[QualityTier, tuple[str, ...]], ...] = (
 )
 
 
-def candidates_of(tier: QualityTier, *, whole_parameters: bool) -> tuple[tuple[str, ...], ...]:
+def candidates_of(tier: QualityTier, *, local_updates: bool) -> tuple[tuple[str, ...], ...]:
     """The names that a tier allows, those of the best quality first, without the fallback.
 
     Args:
         tier: What the job allows.
-        whole_parameters: Whether every rank has whole float32 parameters, which ``local_updates`` averages.
+        local_updates: Whether ranks may step by themselves.
     """
     last = [name for name, _ in _TIERS].index(tier)
     return tuple(
-        tuple(name for name in names if whole_parameters or name != "local_updates")
+        tuple(name for name in names if local_updates or name != "local_updates")
         for _, names in _TIERS[: last + 1]
     )

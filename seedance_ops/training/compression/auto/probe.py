@@ -130,9 +130,12 @@ class Probe:
         finally:
             reduction.close()
 
-    def has_whole_parameters(self) -> bool:
-        """Whether local updates could average the parameters as they are: no shards, and in float32."""
-        if self.bound.group is not None:
+    def suits_local_updates(self) -> bool:
+        """Whether ranks may step by themselves: no shards, parameters in float32, and no loss scaler.
+
+        Ranks with a scale of their own would skip different steps.
+        """
+        if self.bound.group is not None or self.bound.loss_scale is not None:
             return False
         parameters = [parameter for bucket in self.buckets for parameter in bucket.parameters]
         return all(each.dtype == torch.float32 and each.is_contiguous() for each in parameters)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 import torch
 import torch.distributed as dist
 
-from seedance_ops.storage.errors import StorageError
+from seedance_ops.training.compression.auto import debt
 from seedance_ops.training.compression.auto.candidates import CANDIDATES, FALLBACK
+from seedance_ops.training.compression.auto.debt import Debt
 from seedance_ops.training.compression.auto.decision import (
     DECISION_FILE,
     Decision,
@@ -26,22 +26,20 @@ from seedance_ops.training.compression.auto.decision import (
 )
 from seedance_ops.training.compression.auto.prediction import is_slower
 from seedance_ops.training.compression.auto.probe import BucketShape, Probe
+from seedance_ops.training.compression.auto.rank_zero import from_rank_zero
 from seedance_ops.training.compression.auto.survey import Candidates, Make, survey
 from seedance_ops.training.compression.base import Bound, Bucket, Exchange, GradientReduction, Reduction
-from seedance_ops.training.compression.finite import all_finite
-from seedance_ops.training.compression.flush import FLUSHED
-from seedance_ops.training.errors import ConfigurationError, TrainingError
+from seedance_ops.training.errors import ConfigurationError
 
 PROBE_AFTER = 10
 """Steps in bf16 before the probe, the first of which are slow and do not count."""
 TRIED_FOR = 10
-"""Steps with what was chosen before it is judged."""
+"""Steps with what was chosen before it may be kept for good."""
+GIVEN_UP_AFTER = 30
+"""Steps with it before it may be given up: ten steps of a busy machine are no proof that it is slower."""
 _UNSETTLED = 3
 _STEP, _DECISION, _VERDICT = "auto.step", "auto.decision", "auto.verdict"
-_OWED = "owed."
-_OWN = (_STEP, _DECISION, _VERDICT, _OWED)
-
-T = TypeVar("T")
+_OWN = (_STEP, _DECISION, _VERDICT, debt.PREFIX)
 
 
 class Auto:
@@ -54,7 +52,7 @@ class Auto:
         """Nothing is decided yet.
 
         Args:
-            candidates: Names of those that may be chosen, where ranks have whole float32 parameters or not.
+            candidates: Names of those that may be chosen, where ranks may step by themselves or not.
             make: One of them.
             record: Where decisions are kept.
             author: Who this run is, to the reader of a decision.
@@ -68,9 +66,7 @@ class Auto:
         self._step = 0
         self._buckets: list[BucketShape] = []
         self._times_s: list[tuple[float, float]] = []
-        self._owed: dict[str, torch.Tensor] = {}
-        self._paid: set[str] = set()
-        self._spoiled = False
+        self._debt = Debt()
 
     def bind(self, bound: Bound) -> None:
         """Take up what was decided in another run of the variant; a collective call."""
@@ -89,7 +85,7 @@ class Auto:
             self._buckets.clear()
         if self._decision is None:
             self._buckets.append(BucketShape.of(bucket))
-        return self._paying(bucket) if self._owed else self._now.reduce(bucket)
+        return self._debt.pay(bucket, self._bound, self._now) if self._debt else self._now.reduce(bucket)
 
     def declared_bytes(self, shapes: Sequence[Sequence[int]], world_size: int) -> int:
         """Of the one whose turn it is."""
@@ -105,14 +101,14 @@ class Auto:
     def end_step(self) -> Exchange:
         """Of the one whose turn it is; then, when it is time, the probe and the judgement."""
         done = self._now.end_step()
-        self._account()
+        self._debt.end_step()
         self._step += 1
         if self._is_alone:
             return done
         if self._decision is None:
             if self._step >= PROBE_AFTER and len(self._times_s) > _UNSETTLED:
                 done += self._decide()
-        elif self._on_trial and self._step >= self._decision.from_step + TRIED_FOR:
+        elif self._on_trial and self._is_time_to_judge(self._step - self._decision.from_step):
             done += self._judge(self._decision)
         return done
 
@@ -122,8 +118,7 @@ class Auto:
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Steps done, what was decided, what is owed, and the state of what was chosen."""
-        state = self._chosen.state_dict() | {_STEP: torch.tensor(self._step)}
-        state |= {_OWED + name: owed for name, owed in self._owed.items()}
+        state = self._chosen.state_dict() | self._debt.state_dict() | {_STEP: torch.tensor(self._step)}
         if self._decision is not None:
             state[_DECISION] = _as_tensor(self._decision)
         if self._verdict is not None:
@@ -137,11 +132,9 @@ class Auto:
             self._go_by(Decision.model_validate_json(_as_bytes(state[_DECISION])))
         if _VERDICT in state:
             self._verdict = Verdict.model_validate_json(_as_bytes(state[_VERDICT]))
-        self._owed = {
-            name.removeprefix(_OWED): owed for name, owed in state.items() if name.startswith(_OWED)
-        }
+        self._debt.load_state_dict(state)
         if self._given_up or self._is_alone:
-            self._owed |= _flushed(state)
+            self._debt.take_over(state)
             self._leave()
         else:
             own = {name: value for name, value in state.items() if not name.startswith(_OWN)}
@@ -173,6 +166,10 @@ class Auto:
             and self._step >= decision.from_step + verdict.steps
         )
 
+    @staticmethod
+    def _is_time_to_judge(tried_for: int) -> bool:
+        return tried_for == TRIED_FOR or tried_for >= GIVEN_UP_AFTER
+
     def _decide(self) -> Exchange:
         """Go by what another run has decided meanwhile, or probe; from here on it counts for all."""
         decision, sent = self._known(DECISION_FILE, Decision), 0
@@ -188,12 +185,18 @@ class Auto:
         return Exchange(sent, sent)
 
     def _judge(self, decision: Decision) -> Exchange:
-        """Compare with what was predicted; where it is slower than bf16, all seeds give it up."""
-        verdict = self._verdict or self._known(decision.verdict_file(), Verdict)
+        """Keep it where it is no slower than bf16; where it is at the last look, all seeds give it up."""
+        verdict, last = self._verdict, self._step >= decision.from_step + GIVEN_UP_AFTER
+        verdict = verdict or self._known(decision.verdict_file(), Verdict)
         if verdict is None:
             if len(self._times_s) <= _UNSETTLED:
                 return Exchange()
-            verdict = self._settled(decision.verdict_file(), self._found(decision))
+            found = self._found(decision)
+            if not (found.kept or last):
+                return Exchange()
+            verdict = self._settled(decision.verdict_file(), found)
+        if not (verdict.kept or last):
+            return Exchange()
         self._verdict = verdict
         self._times_s.clear()
         if verdict.kept:
@@ -201,7 +204,7 @@ class Auto:
             return Exchange()
         self._say(f"{decision.chosen} is given up, gradients are in bf16 again: {verdict.sentence()}")
         done = self._chosen.meet()
-        self._owed = _flushed(self._chosen.state_dict())
+        self._debt.take_over(self._chosen.state_dict())
         self._leave()
         return done
 
@@ -209,7 +212,7 @@ class Auto:
         actual_s, _ = Probe(self._bound, ()).largest(self._medians())
         return Verdict(
             kept=not is_slower(actual_s, decision.bf16_step_s),
-            steps=TRIED_FOR,
+            steps=GIVEN_UP_AFTER,
             made_by=self._author,
             actual_step_s=actual_s,
             predicted_step_s=decision.predicted_step_s(),
@@ -248,68 +251,18 @@ class Auto:
             self._chosen.close()
             self._chosen = self._bf16
 
-    def _paying(self, bucket: Bucket) -> Reduction:
-        """Reduce with what is owed added to it, which is the same on every rank.
-
-        It is owed until a step with it was finite: one that is not, the optimiser skips.
-        """
-        scale = 1.0 if self._bound.loss_scale is None else self._bound.loss_scale()
-        for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
-            name = self._bound.names[id(parameter)]
-            if name in self._owed and name not in self._paid:
-                gradient.add_(self._owed[name].to(gradient), alpha=scale)
-                self._paid.add(name)
-        reduction = self._now.reduce(bucket)
-
-        def looked_at(done: torch.futures.Future[torch.Tensor]) -> torch.Tensor:
-            reduced = done.value()
-            if not all_finite(reduced):
-                self._spoiled = True
-            return reduced
-
-        reduction.future = reduction.future.then(looked_at)
-        return reduction
-
-    def _account(self) -> None:
-        """The step is over: what was paid in it is owed no more."""
-        if not self._spoiled:
-            for name in self._paid:
-                del self._owed[name]
-        self._paid.clear()
-        self._spoiled = False
-
     def _known(self, name: str, model: type[Document]) -> Document | None:
         """From rank 0, which reads it; a collective call."""
-        return self._from_rank_zero(lambda: self._record.read(name, model))
+        return from_rank_zero(lambda: self._record.read(name, model))
 
     def _settled(self, name: str, document: Document) -> Document:
         """What counts; a collective call."""
-        return self._from_rank_zero(lambda: self._record.settle(name, document))
-
-    @staticmethod
-    def _from_rank_zero(value: Callable[[], T]) -> T:
-        """Rank 0's value, or on every rank what it raised: the others would wait for it for ever."""
-        answer: list[tuple[T | None, TrainingError | StorageError | None]] = [(None, None)]
-        if dist.get_rank() == 0:
-            try:
-                answer = [(value(), None)]
-            except (TrainingError, StorageError) as error:
-                answer = [(None, error)]
-        dist.broadcast_object_list(answer, src=0)
-        found, failure = answer[0]
-        if failure is not None:
-            raise failure
-        return found  # type: ignore[return-value]
+        return from_rank_zero(lambda: self._record.settle(name, document))
 
     @staticmethod
     def _say(text: str) -> None:
         if dist.get_rank() == 0:
             print(f"seedance: gradient compression: {text}", file=sys.stderr, flush=True)
-
-
-def _flushed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """What is owed by parameter, of a state that was flushed."""
-    return {name.removeprefix(FLUSHED): owed for name, owed in state.items() if name.startswith(FLUSHED)}
 
 
 def _as_tensor(document: Document) -> torch.Tensor:

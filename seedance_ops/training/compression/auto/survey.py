@@ -32,7 +32,7 @@ def survey(
     Args:
         probe: With the buckets of the step that has just ended.
         medians_s: This rank's step and wait so far, with gradients in bf16.
-        candidates: Names of those that may be chosen, where ranks have whole float32 parameters or not.
+        candidates: Names of those that may be chosen, where ranks may step by themselves or not.
         make: One of them.
         step: Steps done.
         author: Who this run is, to the reader of the decision.
@@ -46,7 +46,7 @@ def survey(
     room = probe.has_room()
     exchange_s = probe.exchange(FALLBACK, make(FALLBACK)).exchange_s if room else wait_s
     bf16 = Bf16Steps(step_s, wait_s, exchange_s)
-    tiers = candidates(probe.has_whole_parameters()) if room else ()
+    tiers = candidates(probe.suits_local_updates()) if room else ()
     found = [[_predicted(probe, name, make, bf16, link) for name in names] for names in tiers]
     chosen = fastest([{each.algorithm: each.step_s for each in tier} for tier in found], bf16.step_s)
     return Decision(

@@ -16,6 +16,7 @@ from seedance_ops.quality.data.of_run import suite_of_run
 from seedance_ops.quality.data.tables import DataTables
 from seedance_ops.quality.judge import judge
 from seedance_ops.quality.statistics import summarise
+from seedance_ops.reporting.auto_choices import auto_choices
 from seedance_ops.reporting.report import build_report
 from seedance_ops.reporting.report_model import Report
 from seedance_ops.reporting.run_table import assemble
@@ -99,6 +100,7 @@ def judge_again(
         gates,
         ledger=ledger,
         screening=screening,
+        auto=auto_choices(run, manifest),
     )
 
 

@@ -55,6 +55,7 @@ def _blocks(report: Report) -> Iterator[str]:
     yield _section("What went wrong", _bullets(map(escaped, report.problems)))
     yield _section("In production", _bullets(_savings(report)))
     yield _section("Strategies", _strategies(report))
+    yield _section("Compression that chose itself", _bullets(_choices(report)))
     yield _section("Gates", _gates(report))
     yield _section("Where the money goes", _bill(report))
     yield _section("Own hardware beside rented", _owned(report))
@@ -90,6 +91,11 @@ def _decisions(report: Report) -> Iterator[str]:
     for verdict in report.verdicts:
         if verdict.asked and verdict.outcome != "needs_approval":
             yield f"✋ **{escaped(verdict.variant)}**: {escaped('; '.join(verdict.reasons))}"
+
+
+def _choices(report: Report) -> Iterator[str]:
+    for choice in report.auto:
+        yield f"**{escaped(choice.variant)}** {escaped(choice.sentence)}"
 
 
 def _savings(report: Report) -> Iterator[str]:

@@ -13,6 +13,7 @@ from seedance_ops.jobs.variants import Difference
 from seedance_ops.quality.results import GateResults
 from seedance_ops.quality.statistics import Statistics
 from seedance_ops.reporting.answer import answers_of
+from seedance_ops.reporting.auto_choices import AutoChoices
 from seedance_ops.reporting.curves import curves_of
 from seedance_ops.reporting.html import render_html
 from seedance_ops.reporting.judged_run import JudgedRun
@@ -36,6 +37,7 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
     *,
     ledger: pd.DataFrame | None = None,
     screening: Screening | None = None,
+    auto: AutoChoices | None = None,
 ) -> Report:
     """The whole report of a run that was judged.
 
@@ -49,7 +51,9 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         gates: What ``judge`` made of those.
         ledger: Rows of ``cost.ledger.ledger_of``; without it the report takes no bill apart.
         screening: What came before, where the job has phases.
+        auto: What gradient compression chose by itself, where a variant lets it.
     """
+    auto = auto or AutoChoices()
     run = JudgedRun(manifest, stamp, tables, table, costs, statistics, gates, ledger, screening)
     job = manifest.job
     columns = columns_of(job, statistics)
@@ -75,10 +79,11 @@ def build_report(  # noqa: PLR0917 - one argument per stage, in their order
         owned=run.owned,
         curves=curves_of(tables, quality.metric if quality else None),
         differences=_differences(job),
+        auto=auto.choices,
         gates=gates.gates,
         statistics=statistics,
         missing=table.missing,
-        problems=(*gates.problems, *tables.problems),
+        problems=(*gates.problems, *tables.problems, *auto.problems),
         screening=screening,
         reused=manifest.reused,
         order=_order(tables.launches, costs, manifest.reused),

@@ -14,6 +14,7 @@ from seedance_ops.quality.missing import MissingRun
 from seedance_ops.quality.results import GateResult, Verdict
 from seedance_ops.quality.statistics import Statistics
 from seedance_ops.reporting.answer import Answer
+from seedance_ops.reporting.auto_choices import AutoChoice
 from seedance_ops.reporting.bill import Bill
 from seedance_ops.reporting.economics import MonthlySaving
 from seedance_ops.reporting.pareto import Pareto
@@ -147,6 +148,8 @@ class Report(StrictModel):
     curves: tuple[Curve, ...] = ()
     differences: dict[str, tuple[Difference, ...]] = Field(default={})
     """Of each variant from the baseline."""
+    auto: tuple[AutoChoice, ...] = ()
+    """What ``algorithm: auto`` chose, in the variants that have it."""
     gates: tuple[GateResult, ...] = ()
     statistics: Statistics | None = None
     missing: tuple[MissingRun, ...] = ()

@@ -105,6 +105,7 @@ def _write(run: RunStore, report: Report) -> None:
 def _whole_report(run: RunStore, manifest: RunManifest) -> Report:
     from seedance_ops.quality.missing import MissingRuns
     from seedance_ops.quality.statistics import Statistics
+    from seedance_ops.reporting.auto_choices import auto_choices
     from seedance_ops.reporting.report import build_report
     from seedance_ops.reporting.run_table import RunTable
     from seedance_ops.reporting.run_tables import RunTables
@@ -119,6 +120,7 @@ def _whole_report(run: RunStore, manifest: RunManifest) -> Report:
         results_of(run),
         ledger=run.frame("ledger"),
         screening=run.screening(),
+        auto=auto_choices(run, manifest),
     )
 
 

@@ -27,7 +27,7 @@ class Page(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
 
-def report_of(judged, stamp=STAMP) -> Report:
+def report_of(judged, stamp=STAMP, auto=None) -> Report:
     return build_report(
         judged.manifest,
         stamp,
@@ -37,6 +37,7 @@ def report_of(judged, stamp=STAMP) -> Report:
         judged.statistics,
         judged.gates,
         ledger=judged.ledger,
+        auto=auto,
     )
 
 

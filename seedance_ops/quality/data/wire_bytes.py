@@ -22,7 +22,7 @@ from seedance_ops.training.compression.config import (
     RandomKConfig,
     TopKErrorFeedbackConfig,
 )
-from seedance_ops.training.compression.level_tables import TABLES
+from seedance_ops.training.compression.level_tables import BLOCK, TABLES
 from seedance_ops.training.compression.sparse_layout import sparse_layout
 
 CHECK = "bytes_consistent"
@@ -148,8 +148,7 @@ def _share_of_dense(rate: float, ranks: int, nodes: int) -> float:
 def _least_bytes_per_element(compression: _Compressed) -> float:
     """Where every tensor is large enough to be encoded."""
     if isinstance(compression, QuantizedErrorFeedbackConfig):
-        table = TABLES[compression.levels]
-        return table.bits_per_element / 8 + _HALF_BYTES / table.block
+        return TABLES[compression.levels].bits_per_element / 8 + _HALF_BYTES / BLOCK
     if isinstance(compression, TopKErrorFeedbackConfig):
         row = sparse_layout(_LONG_ROW, compression.k_ratio, compression.values)
         return _SHORT_ROWS * row.row_bytes / _LONG_ROW

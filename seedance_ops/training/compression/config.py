@@ -89,12 +89,12 @@ class RandomKConfig(_Lossy):
 
 
 class QuantizedErrorFeedbackConfig(ByElementConfig):
-    """Every element as one of a few levels, with a scale for a block of them."""
+    """Every element as one of a few levels, with a scale for 256 of them."""
 
     algorithm: Literal["quantized_error_feedback"]
     """Few-bit quantisation, with error feedback."""
     levels: Literal[3, 5, 7, 15, 255] = 5
-    """Levels, one of them zero: 1.6, 2.4, 3, 4 (int4) or 8 (int8) bits an element, and those of scales."""
+    """Levels, one of them zero: 1.6, 2.4, 3, 4 (int4) or 8 (int8) bits an element, and 0.06 of scale."""
     in_optimizer_units: bool = True
     """Round in units of AdamW's √v instead of the gradient's own."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.functional import pad
 
-from seedance_ops.training.compression.level_tables import TABLES, LevelCount
+from seedance_ops.training.compression.level_tables import BLOCK, TABLES, LevelCount
 
 if TYPE_CHECKING:
     from seedance_ops.training.compression.level_kernels import LevelKernels
@@ -23,10 +23,10 @@ class LevelRows:
     not finite, or a block whose squares overflow, makes the whole block NaN.
     """
 
-    def __init__(self, levels: LevelCount, block: int | None = None) -> None:
+    def __init__(self, levels: LevelCount, block: int = BLOCK) -> None:
         self._table = TABLES[levels]
         self._count: LevelCount = levels
-        self._block = block or self._table.block
+        self._block = block
         self._levels = torch.from_numpy(self._table.ascending())
         self._borders = (self._levels[1:] + self._levels[:-1]) / 2
 

@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 LevelCount = Literal[3, 5, 7, 15, 255]
 
+BLOCK = 256
+"""Elements that share a scale."""
+
 
 @dataclass(frozen=True)
 class LevelTable:
@@ -23,8 +26,6 @@ class LevelTable:
     """Bytes of that number."""
     scale: Literal["rms", "max"]
     """What a block's scale is: the root mean square of its elements, or the largest magnitude."""
-    block: int
-    """Elements that share a scale: many where an element takes so few bits that scales would show."""
 
     @property
     def count(self) -> int:
@@ -52,10 +53,10 @@ _LAPLACE: dict[int, tuple[float, ...]] = {
 Trans. IT-28): gradients, even in units of √v, have heavier tails than the normal distribution."""
 
 TABLES: dict[int, LevelTable] = {
-    3: LevelTable(_LAPLACE[3], group=5, group_bytes=1, scale="rms", block=1024),
-    5: LevelTable(_LAPLACE[5], group=10, group_bytes=3, scale="rms", block=1024),
-    7: LevelTable(_LAPLACE[7], group=8, group_bytes=3, scale="rms", block=1024),
-    15: LevelTable(_LAPLACE[15], group=2, group_bytes=1, scale="rms", block=256),
-    255: LevelTable(tuple(n / 127 for n in range(1, 128)), group=1, group_bytes=1, scale="max", block=256),
+    3: LevelTable(_LAPLACE[3], group=5, group_bytes=1, scale="rms"),
+    5: LevelTable(_LAPLACE[5], group=10, group_bytes=3, scale="rms"),
+    7: LevelTable(_LAPLACE[7], group=8, group_bytes=3, scale="rms"),
+    15: LevelTable(_LAPLACE[15], group=2, group_bytes=1, scale="rms"),
+    255: LevelTable(tuple(n / 127 for n in range(1, 128)), group=1, group_bytes=1, scale="max"),
 }
 """By number of levels: 1.6, 2.4, 3, 4 and 8 bits an element."""

@@ -39,7 +39,7 @@ COMPRESSORS: dict[str, dict[str, object]] = {
     "dense": {"algorithm": "dense"},
     "bf16": {"algorithm": "bf16"},
     "powersgd": {"algorithm": "powersgd"},
-    "quantized_5": {"algorithm": "quantized_error_feedback"},
+    "quantized": {"algorithm": "quantized_error_feedback"},
     "topk_1": {"algorithm": "topk_error_feedback", "k_ratio": K_RATIO},
 }
 

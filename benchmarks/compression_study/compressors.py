@@ -15,6 +15,7 @@ OURS: dict[str, dict[str, object]] = {
     "local_7": {"algorithm": "local_updates"},
     "powersgd": {"algorithm": "powersgd"},
     "powersgd_rank4": {"algorithm": "powersgd", "rank": 4},
+    "quantized": {"algorithm": "quantized_error_feedback"},
     "quantized_5": {"algorithm": "quantized_error_feedback", "levels": 5},
     "quantized_5_plain": {
         "algorithm": "quantized_error_feedback",

@@ -148,6 +148,8 @@ def _share_of_dense(rate: float, ranks: int, nodes: int) -> float:
 def _least_bytes_per_element(compression: _Compressed) -> float:
     """Where every tensor is large enough to be encoded."""
     if isinstance(compression, QuantizedErrorFeedbackConfig):
+        if compression.levels is None:
+            return compression.bits_per_element / 8
         return TABLES[compression.levels].bits_per_element / 8 + _HALF_BYTES / BLOCK
     if isinstance(compression, TopKErrorFeedbackConfig):
         row = sparse_layout(_LONG_ROW, compression.k_ratio, compression.values)

@@ -89,12 +89,14 @@ class RandomKConfig(_Lossy):
 
 
 class QuantizedErrorFeedbackConfig(ByElementConfig):
-    """Every element as one of a few levels, with a scale for 256 of them."""
+    """Every element as a multiple of a step that is fitted to a budget, or as one of a few levels."""
 
     algorithm: Literal["quantized_error_feedback"]
     """Few-bit quantisation, with error feedback."""
-    levels: Literal[3, 5, 7, 15, 255] = 5
-    """Levels, one of them zero: 1.6, 2.4, 3, 4 (int4) or 8 (int8) bits an element, and 0.06 of scale."""
+    bits_per_element: float = Field(default=2.35, ge=2.0, le=4.0)
+    """Bits an element, on average over a row, of which frequent values take fewer."""
+    levels: Literal[3, 5, 7, 15, 255] | None = None
+    """So many levels instead: 1.6, 2.4, 3, 4 (int4) or 8 (int8) bits an element, and 0.06 of scale."""
     in_optimizer_units: bool = True
     """Round in units of AdamW's √v instead of the gradient's own."""
 

@@ -26,6 +26,7 @@ from seedance_ops.training.compression.config import (
 from seedance_ops.training.compression.dense import Dense
 from seedance_ops.training.compression.dense_first import DenseFirst
 from seedance_ops.training.compression.device import DeviceProfile
+from seedance_ops.training.compression.fitted_rows import FittedRows
 from seedance_ops.training.compression.flush import FlushOnSave
 from seedance_ops.training.compression.half_precision import HalfPrecision
 from seedance_ops.training.compression.half_rows import HalfRows
@@ -123,7 +124,7 @@ def _lossy(
         case QuantizedErrorFeedbackConfig():
             return OwnerReduce(
                 config.algorithm,
-                LevelRows(config.levels),
+                LevelRows(config.levels) if config.levels else FittedRows(config.bits_per_element),
                 error_feedback=feedback,
                 precondition=config.in_optimizer_units,
                 two_levels=config.two_levels,

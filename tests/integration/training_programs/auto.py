@@ -133,7 +133,7 @@ def one_that_pays_stays() -> None:
 
 def one_that_does_not_is_left() -> None:
     """Where steps turn out slower. What it still carried goes into the next gradient, and nothing is lost."""
-    for name in ("topk_1", "quantized_5", "powersgd"):
+    for name in ("topk_1", "quantized", "powersgd"):
         record = Shared()
         run = Run(record, (name,), "seed 0")
         sent = run.step(LONG_S)[1]
@@ -184,7 +184,7 @@ def a_busy_minute_is_no_proof() -> None:
 def nothing_is_chosen_that_saves_nothing() -> None:
     """A step that never waits cannot become shorter."""
     record = Shared()
-    run = Run(record, ("dense", "powersgd", "topk_1", "quantized_5"), "seed 0")
+    run = Run(record, ("dense", "powersgd", "topk_1", "quantized"), "seed 0")
     sent = run.step(LONG_S, 0.0)[1]
     assert {run.step(LONG_S, 0.0)[1] for _ in range(PROBE_AFTER + TRIED_FOR)} == {sent}
     if dist.get_rank() == 0:

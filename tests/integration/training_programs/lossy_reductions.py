@@ -35,7 +35,7 @@ MIXES = [(A100, MI250X), (A100, MI250X, PVC), (MI250X, A100, MI250X), (A100, WIT
 CONFIGURATIONS: list[CompressionConfig] = [
     *(
         QuantizedErrorFeedbackConfig(algorithm="quantized_error_feedback", levels=n)
-        for n in (3, 5, 7, 15, 255)
+        for n in (None, 3, 5, 7, 15, 255)
     ),
     TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.05),
     TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.05, values="int4"),

@@ -26,7 +26,7 @@ ALGORITHMS: list[dict[str, object]] = [
     {"algorithm": "fp16"},
     {"algorithm": "topk_error_feedback", "k_ratio": 0.25},
     {"algorithm": "random_k", "k_ratio": 0.25},
-    {"algorithm": "quantized_error_feedback", "levels": 5},
+    {"algorithm": "quantized_error_feedback"},
     {"algorithm": "powersgd", "byte_share": 0.2},
     {"algorithm": "mixed_precision", "k_ratio": 0.05},
 ]

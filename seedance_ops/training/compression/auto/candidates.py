@@ -32,9 +32,7 @@ CANDIDATES: MappingProxyType[str, CandidateConfig] = MappingProxyType(
         "dense": DenseConfig(),
         "local_updates": LocalUpdatesConfig(algorithm="local_updates"),
         "powersgd": PowerSgdConfig(algorithm="powersgd", flush_on_save=True),
-        "quantized_5": QuantizedErrorFeedbackConfig(
-            algorithm="quantized_error_feedback", levels=5, flush_on_save=True
-        ),
+        "quantized": QuantizedErrorFeedbackConfig(algorithm="quantized_error_feedback", flush_on_save=True),
         "topk_1": TopKErrorFeedbackConfig(algorithm="topk_error_feedback", k_ratio=0.01, flush_on_save=True),
     }
 )
@@ -42,7 +40,7 @@ CANDIDATES: MappingProxyType[str, CandidateConfig] = MappingProxyType(
 
 _TIERS: tuple[tuple[QualityTier, tuple[str, ...]], ...] = (
     ("safe", ("dense",)),
-    ("equivalent", ("local_updates", "powersgd", "quantized_5")),
+    ("equivalent", ("local_updates", "powersgd", "quantized")),
     ("lossy", ("topk_1",)),
 )
 

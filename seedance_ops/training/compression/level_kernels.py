@@ -2,6 +2,9 @@
 
 The numbers of a table are constants of its loops: the compiler unrolls the inner ones, and loops over the
 elements of a block are vectorised. With the numbers as arguments the same loops take five times as long.
+
+What a loop calls is ``register_jitable`` and not ``njit``: numba looks a loop up in its cache by what it
+closes over, and a compiled function among that is another one in every process.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+from numba.extending import register_jitable
 
 from seedance_ops.training.compression.level_tables import TABLES, LevelCount
 
@@ -79,7 +83,7 @@ def _compared(borders: Floats) -> Callable[[Floats, np.float32, Bytes], None]:
     count = len(borders)
     zero = count // 2
 
-    @njit(cache=True, nogil=True)
+    @register_jitable
     def symbols_of(values: Floats, scale: np.float32, symbols: Bytes) -> None:
         if not scale > 0.0:
             symbols[:] = zero
@@ -98,7 +102,7 @@ def _evenly_spaced(count: int) -> Callable[[Floats, np.float32, Bytes], None]:
     zero = count // 2
     one, half, top = np.float32(1.0), np.float32(zero + 0.5), np.float32(2 * zero)
 
-    @njit(cache=True, nogil=True)
+    @register_jitable
     def symbols_of(values: Floats, scale: np.float32, symbols: Bytes) -> None:
         if not scale > 0.0:
             symbols[:] = zero
@@ -114,7 +118,7 @@ def _packer(count: int, group: int, width: int) -> Callable[[Bytes, int, Bytes],
     # Of 32 bits: the compiler would otherwise count in 64, and handle half as many elements at once.
     base, byte, low = np.uint32(count), np.uint32(8), np.uint32(255)
 
-    @njit(cache=True, nogil=True)
+    @register_jitable
     def pack(symbols: Bytes, columns: int, out: Bytes) -> None:
         at = 0
         for first in range(0, columns, group):

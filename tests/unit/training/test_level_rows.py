@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
+from seedance_ops.training.compression.level_kernels import kernels_of
 from seedance_ops.training.compression.level_rows import LevelRows
 from seedance_ops.training.compression.level_tables import TABLES, LevelCount
 
@@ -102,3 +104,16 @@ def test_a_sum_is_that_of_the_rows() -> None:
     codec = LevelRows(15)
     payload = codec.encode(torch.randn(4, 300))
     assert torch.allclose(codec.sum_of(payload, 300), codec.decode(payload, 300).sum(dim=0), atol=1e-6)
+
+
+@pytest.mark.parametrize("levels", COUNTS)
+def test_loops_that_were_compiled_once_are_read_from_the_cache(levels: LevelCount) -> None:
+    """Else every rank of every launch compiles them again, for a second or two, and leaves another copy."""
+    for _ in range(2):
+        kernels_of.cache_clear()
+        kernels, packed = kernels_of(levels), np.zeros((1, 8), np.uint8)
+        kernels.encode(np.ones((1, 8), np.float32), np.ones((1, 1), np.float32), 8, packed)
+        kernels.add(packed, np.ones((1, 1), np.float32), 8, np.zeros(8, np.float32))
+    for loop in (kernels.encode, kernels.add):
+        assert sum(loop.stats.cache_hits.values()) == 1
+        assert not loop.stats.cache_misses

@@ -39,16 +39,7 @@ def start_ranks(tmp_path_factory: pytest.TempPathFactory) -> StartRanks:
     They are told that each ``per_node`` neighbours share a node; without it all do.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        [
-            "torch",
-            "torch._dynamo",
-            "boto3",
-            "seedance_ops.training.session",
-            "seedance_ops.training.checkpoint.checkpointer",
-            "seedance_ops.training.metrics.writing",
-        ]
-    )
+    context.set_forkserver_preload(["tests.integration.warm_ranks"])
 
     def start(
         program: str,

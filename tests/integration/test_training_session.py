@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
-PROGRAMS = Path(__file__).parent / "training_programs"
 EXAMPLE = PROJECT / "examples" / "char_gpt.py"
 SMALL = ["--layers", "1", "--width", "32", "--context", "32", "--steps", "40", "--eval-every", "20"]
 
@@ -32,25 +31,13 @@ def test_an_infinite_gradient_reaches_every_rank_once_and_poisons_nothing(
     assert codes == [0, 0], (tmp_path / "log").read_text()
 
 
-def test_the_bytes_on_the_wire_are_those_that_the_kernel_counts(tmp_path: Path) -> None:
+def test_the_bytes_on_the_wire_are_those_that_the_kernel_counts(run_ranks: RunRanks, tmp_path: Path) -> None:
     """Of every algorithm, in a network namespace of its own, whose loopback device carries nothing else."""
-    isolated = ["unshare", "--map-root-user", "--net"]
-    if subprocess.run([*isolated, "true"], check=False, capture_output=True).returncode:
+    if subprocess.run(
+        ["unshare", "--map-root-user", "--net", "true"], check=False, capture_output=True
+    ).returncode:
         pytest.skip("LOUD: this machine allows no network namespaces, so the wire is not counted")
-    result = subprocess.run(
-        [
-            *[*isolated, sys.executable, str(PROGRAMS / "own_network.py")],
-            *["-m", "torch.distributed.run", "--nproc-per-node", "4", "--master-addr", "127.0.0.1"],
-            str(PROGRAMS / "wire.py"),
-        ],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-4000:]
+    assert run_ranks("wire.py", 1, tmp_path / "log") == [0], (tmp_path / "log").read_text()
 
 
 def test_a_plan_that_cannot_be_read_ends_with_78_and_a_message(run_ranks: RunRanks, tmp_path: Path) -> None:

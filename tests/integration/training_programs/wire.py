@@ -1,13 +1,20 @@
-"""Exits with 0 when the bytes that are accounted for are the bytes that the loopback device carried."""
+"""Exits with 0 when the bytes that are accounted for are the bytes that the loopback device carried.
+
+Starts its ranks itself, in a network namespace, and so is started as one rank.
+"""
 
 from __future__ import annotations
 
+import faulthandler
+import multiprocessing
 import os
+import sys
 from dataclasses import replace
 
 import psutil
 import torch
 import torch.distributed as dist
+from own_network import enter_own_network
 from pydantic import TypeAdapter
 from torch import nn
 
@@ -17,7 +24,8 @@ from seedance_ops.training.compression.factory import make_reduction
 from seedance_ops.training.environment import RankEnvironment
 from seedance_ops.training.parallel import ProcessGroup
 
-STEPS = 5
+RANKS, STEPS = 4, 3
+LIMIT_S = 50.0
 TOLERANCE = 0.02
 """Barriers, and what gloo says about each message; packets that were under way when it was read."""
 ALGORITHMS: list[dict[str, object]] = [
@@ -64,13 +72,29 @@ def train_a_step(model: nn.Module) -> None:
     model(torch.randn(1, 1024)).sum().backward()
 
 
-def main() -> None:
+def rank(number: int) -> None:
+    faulthandler.dump_traceback_later(LIMIT_S)
+    os.environ.update(RANK=str(number), LOCAL_RANK=str(number))
     group = ProcessGroup.join(RankEnvironment.read(os.environ), "gloo")
     for algorithm in ALGORITHMS:
         check(group, algorithm)
     nodes = replace(group, local_rank=group.rank % PER_NODE, local_world_size=PER_NODE)
     check(nodes, TWO_LEVELS)
     group.leave()
+
+
+def main() -> None:
+    faulthandler.cancel_dump_traceback_later()  # its thread is one too many for a new namespace
+    enter_own_network()
+    os.environ.update(WORLD_SIZE=str(RANKS), LOCAL_WORLD_SIZE=str(RANKS), GLOO_SOCKET_IFNAME="lo")
+    fork = multiprocessing.get_context("fork")
+    ranks = [fork.Process(target=rank, args=(number,)) for number in range(RANKS)]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join(LIMIT_S)
+        process.kill()
+    sys.exit(int(any(process.exitcode for process in ranks)))
 
 
 if __name__ == "__main__":

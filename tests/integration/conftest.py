@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = Path(__file__).parent / "training_programs"
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 120.0
 
 # What a rank runs. exec is the target because a forked server cannot import a test module.
 _RANK = """

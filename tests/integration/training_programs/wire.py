@@ -25,7 +25,8 @@ from seedance_ops.training.environment import RankEnvironment
 from seedance_ops.training.parallel import ProcessGroup
 
 RANKS, STEPS = 4, 3
-LIMIT_S = 50.0
+RANKS, STEPS = 4, 3
+LIMIT_S = 100.0
 TOLERANCE = 0.02
 """Barriers, and what gloo says about each message; packets that were under way when it was read."""
 ALGORITHMS: list[dict[str, object]] = [

@@ -27,6 +27,7 @@ ROUND_UP_FROM = np.float32(0.6)
 it leaves out least at 2.4 bits."""
 _FINENESS = 1 << 13
 """How close to the budget: a tenth of a percent of the step."""
+_WORD = 32
 _OCTAVE = 1 << 23
 _OCTAVES = 40
 """No budget pays for a step that is finer than the largest element by so many."""
@@ -112,22 +113,48 @@ def encode_row(row: Floats, step: np.float32, codes: Magnitudes, out: Bytes) -> 
     if not step > 0.0:
         return
     per_step, offset = np.float32(1.0) / step, np.float32(1.0) - ROUND_UP_FROM
-    signs = 0
+    signs, at, filled, pending = 0, HEADER_BYTES, 0, np.uint64(0)
     for i in range(len(row)):
         magnitude = np.int32(abs(row[i]) * per_step + offset)
         codes[i] = magnitude ^ (swap & np.int32(magnitude <= 1))
+        sent = int(magnitude > 0)
         negative = row[i] < 0.0
-        out[HEADER_BYTES + (signs >> 3)] |= np.uint8((negative and magnitude > 0) << (signs & 7))
-        signs += int(magnitude > 0)
+        pending |= np.uint64(negative and sent) << np.uint64(filled)
+        filled += sent
+        signs += sent
+        if filled == 8:
+            out[at] = np.uint8(pending)
+            at, filled, pending = at + 1, 0, np.uint64(0)
         rounded = np.float32(magnitude) * step
         row[i] -= -rounded if negative else rounded
     out[4:8].view(np.uint32)[0] = signs
-    at = 8 * (HEADER_BYTES + ((signs + 7) >> 3))
-    for i in range(len(row)):
-        for _ in range(codes[i]):
-            out[at >> 3] |= np.uint8(1 << (at & 7))
-            at += 1
+    if filled:
+        out[at] = np.uint8(pending)
         at += 1
+    _write_unary(codes, out[at:])
+
+
+@njit(cache=True, nogil=True)
+def _write_unary(codes: Magnitudes, out: Bytes) -> None:
+    at, filled, pending = 0, np.uint64(0), np.uint64(0)
+    one, word, byte, low = np.uint64(1), np.uint64(_WORD), np.uint64(8), np.uint64(255)
+    for i in range(len(codes)):
+        ones = np.uint64(codes[i])
+        while ones >= word:  # more than what is pending has room for
+            pending |= low << filled
+            ones -= byte
+            out[at] = np.uint8(pending & low)
+            at, pending = at + 1, pending >> byte
+        pending |= ((one << ones) - one) << filled
+        filled += ones + one
+        if filled >= word:
+            for _ in range(_WORD // 8):
+                out[at] = np.uint8(pending & low)
+                at, pending = at + 1, pending >> byte
+            filled -= word
+    while at < len(out) and pending:
+        out[at] = np.uint8(pending & low)
+        at, pending = at + 1, pending >> byte
 
 
 @njit(cache=True, nogil=True)

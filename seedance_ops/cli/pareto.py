@@ -34,6 +34,10 @@ def pareto(
         str | None,
         typer.Option("--k", help="Shares for mixed_precision: 0.001,0.01,0.05.", show_default=False),
     ] = None,
+    bits: Annotated[
+        str | None,
+        typer.Option(help="Bits an element for quantized_error_feedback: 2,2.35,4.", show_default=False),
+    ] = None,
     levels: Annotated[
         str | None,
         typer.Option(help="Levels for quantized_error_feedback: 5,15,255.", show_default=False),
@@ -59,12 +63,12 @@ def pareto(
     1: the run failed, or measured no two variants; 2: the file, an option or the run is not valid.
     """
     swept = Path(target).suffix in (".yaml", ".yml")
-    if not swept and (k or levels or print_job or device != "auto"):
-        typer.echo("error: --k, --levels, --device and --print-job are for a job file", err=True)
+    if not swept and (k or bits or levels or print_job or device != "auto"):
+        typer.echo("error: --k, --bits, --levels, --device and --print-job are for a job file", err=True)
         raise typer.Exit(2)
     if swept:
         target = _run_sweep(
-            Path(target), _sweep(k, levels, device), print_only=print_job, talk_to_stderr=as_json
+            Path(target), _sweep(k, bits, levels, device), print_only=print_job, talk_to_stderr=as_json
         )
     front = _front_of(target)
     file = output or Path(f"{front.job}.svg")
@@ -76,19 +80,20 @@ def pareto(
     raise typer.Exit(0 if len(front.points) > 1 else 1)
 
 
-def _sweep(k: str | None, levels: str | None, device: str) -> Sweep:
+def _sweep(k: str | None, bits: str | None, levels: str | None, device: str) -> Sweep:
     from seedance_ops.jobs.sweep import Sweep
 
-    if k is None and levels is None:
+    if k is None and bits is None and levels is None:
         k = _DEFAULT_K
     try:
         return Sweep(
             k_ratios=tuple(float(part) for part in k.split(",")) if k else (),
+            bits=tuple(float(part) for part in bits.split(",")) if bits else (),
             levels=tuple(int(part) for part in levels.split(",")) if levels else (),
             devices=tuple(tuple(name.split("+")) for name in device.split(",")),
         )
     except ValueError as error:
-        typer.echo(f"error: --k and --levels are numbers with commas between them: {error}", err=True)
+        typer.echo(f"error: --k, --bits and --levels are numbers with commas between them: {error}", err=True)
         raise typer.Exit(2) from None
 
 

@@ -24,8 +24,10 @@ class Sweep:
     """Of ``mixed_precision``, each with each of ``devices``."""
     devices: tuple[tuple[str, ...], ...] = (("auto",),)
     """Each one kind of device for all ranks, or several for stretches of them."""
+    bits: tuple[float, ...] = ()
+    """An element, of ``quantized_error_feedback``."""
     levels: tuple[int, ...] = ()
-    """Of ``quantized_error_feedback``."""
+    """Of ``quantized_error_feedback``, instead."""
 
 
 def sweep_name(job: TrainingJob) -> str:
@@ -67,8 +69,11 @@ def _points(sweep: Sweep) -> Iterator[tuple[str, dict[str, JsonValue]]]:
             else:
                 compression |= {"device": devices[0]}
             yield _name("mixed", f"{k_ratio:g}", *devices), compression
+    quantized: dict[str, JsonValue] = {"algorithm": "quantized_error_feedback"}
+    for bits in sweep.bits:
+        yield _name("bits", f"{bits:g}"), quantized | {"bits_per_element": bits}
     for levels in sweep.levels:
-        yield _name("levels", str(levels)), {"algorithm": "quantized_error_feedback", "levels": levels}
+        yield _name("levels", str(levels)), quantized | {"levels": levels}
 
 
 def _name(*parts: str) -> str:

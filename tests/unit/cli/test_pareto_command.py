@@ -42,6 +42,7 @@ def test_a_sweep_is_shown_without_running_it(project):
         (["--k", "0.5"], "k_ratio"),
         (["--k", "one"], "numbers with commas"),
         (["--levels", "4"], "levels"),
+        (["--bits", "1.5"], "bits_per_element"),
         (["--device", "mi999"], "mi999"),
     ],
 )

@@ -21,13 +21,14 @@ def swept(valid, load, project):
 
 
 def test_the_sweep_is_the_baseline_and_a_variant_for_each_setting(swept, valid, load):
-    sweep = Sweep(k_ratios=(0.001, 0.05), devices=(("a100",), ("a100", "mi250x")), levels=(5, 15))
+    sweep = Sweep(k_ratios=(0.001, 0.05), devices=(("a100",), ("a100", "mi250x")), bits=(2.35,), levels=(15,))
     job = swept(sweep)
     assert list(job.variants) == [
         "baseline",
         *("mixed-0-001-a100", "mixed-0-05-a100", "mixed-0-001-a100-mi250x", "mixed-0-05-a100-mi250x"),
-        *("levels-5", "levels-15"),
+        *("bits-2-35", "levels-15"),
     ]
+    assert job.resolve("bits-2-35").compression.bits_per_element == 2.35
     assert job.resolve("levels-15").compression.levels == 15
     assert job.resolve("mixed-0-05-a100").compression.k_ratio == 0.05
     assert job.resolve("baseline").workload == load(valid).job.resolve("baseline").workload

@@ -13,6 +13,7 @@ OURS: dict[str, dict[str, object]] = {
     "bf16": {"algorithm": "bf16"},
     "fp16": {"algorithm": "fp16"},
     "local_7": {"algorithm": "local_updates"},
+    "local_2_int4": {"algorithm": "local_updates", "exchange_every": 2, "values": "int4"},
     "powersgd": {"algorithm": "powersgd"},
     "powersgd_rank4": {"algorithm": "powersgd", "rank": 4},
     "quantized": {"algorithm": "quantized_error_feedback"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,13 @@ hypothesis.settings.register_profile(
     "untimed", deadline=None
 )  # the machine may be busy: timings gate nothing
 hypothesis.settings.load_profile("untimed")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def imports_are_no_garbage() -> None:
+    """Let no collection look through what was imported: statsmodels asks for one at each correction."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -21,6 +22,25 @@ hypothesis.settings.register_profile(
     "untimed", deadline=None
 )  # the machine may be busy: timings gate nothing
 hypothesis.settings.load_profile("untimed")
+
+# The suite starts hundreds of processes, each of which would compile the package anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+LONGEST = [
+    "faults/test_killed_in_the_middle.py",
+    "dags/test_every_job.py",
+    "dags/test_phases_and_blocks.py",
+    "faults/test_ended_by_a_person.py",
+    "integration/test_training_resume.py",
+    "integration/test_training_session.py",
+]
+"""Files of minutes, in the order in which workers should begin them; the many short ones even out the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {PROJECT / "tests" / name: n for n, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 import torch.distributed as dist
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch._C._distributed_c10d import HashStore
 
@@ -57,6 +57,7 @@ def bound() -> Iterator[list[OnLane]]:
 
 
 @settings(max_examples=60, deadline=None)
+@example(shape=(1, 1), ranks=9, others=1, seed=276980, by_owners=True)  # summands that cancel
 @given(
     shape=st.tuples(st.integers(1, 40), st.integers(1, 40)),
     ranks=st.integers(1, 9),
@@ -67,7 +68,7 @@ def bound() -> Iterator[list[OnLane]]:
 def test_what_is_owed_is_conserved(
     bound: list[OnLane], shape: tuple[int, int], ranks: int, others: int, seed: int, *, by_owners: bool
 ) -> None:
-    """To 1e-6, against the mean of what workers left out plus what owners did, in double precision."""
+    """To 1e-6 of the largest summand, against the mean of what workers left out plus what owners did."""
     reduction = bound[0] if by_owners else bound[1]
     reduction._bound = Bound({}, CPU, shapes={"w": torch.Size(shape)})
     generator = torch.Generator().manual_seed(seed)
@@ -83,7 +84,7 @@ def test_what_is_owed_is_conserved(
         reduction.load_state_dict(state)
         assert reduction.owing() == ["w"]
         owed += reduction.share_of_owed("w", rank, ranks)
-    scale = expected.abs().max()
+    scale = max(float(summand.abs().max()) for summand in [*workers, owners])
     assert (owed.double() - expected).abs().max() <= 1e-6 * scale
 
     for number in (ranks, others):  # the ranks that flushed, and those that take the checkpoint up

@@ -1,4 +1,7 @@
-"""One Airflow for all fault tests: it must survive each of them."""
+"""One Airflow for all fault tests of a file: it must survive each of them.
+
+Not one for the session: its processes would go on working beside all other tests.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pytest
 from tests.airflow_under_test import AirflowUnderTest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowUnderTest]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "SEEDANCE_STORAGE_URI"):

@@ -12,6 +12,7 @@ import yaml
 from airflow.sdk import DAG
 
 from seedance_ops.orchestration.build import build_dag
+from tests.dags.runs import seeds_of
 
 PRICES = {
     "requests_usd_per_1000": {"put": {"usd": 0.005, "key": "put"}},
@@ -20,12 +21,12 @@ PRICES = {
 
 
 def shrunk(text: str) -> str:
-    """Two variants, two seeds, three steps of the largest batch on one rank; what it sends is priced."""
+    """Two variants, a seed or two, three steps of the largest batch on one rank; what it sends is priced."""
     job = yaml.safe_load(text)
     if job["kind"] != "TrainingJob":
         return text
     job["variants"] = dict(list(job["variants"].items())[:2])
-    job["repeats"]["seeds"] = 2
+    job["repeats"]["seeds"] = seeds_of(job["metadata"]["name"])
     job["accept"] = "report"
     job["resources"] = {"accelerators": "cpu:1"}
     job["prices"] = job.get("prices", {}) | PRICES

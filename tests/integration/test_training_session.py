@@ -32,7 +32,7 @@ def test_an_infinite_gradient_reaches_every_rank_once_and_poisons_nothing(
 
 
 def test_the_bytes_on_the_wire_are_those_that_the_kernel_counts(run_ranks: RunRanks, tmp_path: Path) -> None:
-    """Of every algorithm, in a network namespace of its own, whose loopback device carries nothing else."""
+    """Of all that reduce gradients, in a network namespace whose loopback device carries nothing else."""
     if subprocess.run(
         ["unshare", "--map-root-user", "--net", "true"], check=False, capture_output=True
     ).returncode:

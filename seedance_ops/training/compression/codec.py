@@ -6,6 +6,8 @@ from typing import Protocol
 
 import torch
 
+_COLUMNS = 32
+
 
 class RowCodec(Protocol):
     """Encodes float32 rows into the same number of bytes each, whatever they hold.
@@ -31,3 +33,8 @@ class RowCodec(Protocol):
         """The sum of the decoded rows, float32 ``[columns]``: added in order, so that every rank that adds
         the same payload gets the same bits.
         """
+
+
+def compile_now(codec: RowCodec) -> None:
+    """Compile the codec's loops, or be refused now: not in the first step's time."""
+    codec.decode(codec.encode(torch.zeros(1, _COLUMNS, dtype=torch.float32)), _COLUMNS)

@@ -33,6 +33,7 @@ _OCTAVES = 40
 """No budget pays for a step that is finer than the largest element by so many."""
 _FIRST_NORMAL = _OCTAVE >> BIN_SHIFT
 _LARGEST = (255 << 23) - 1
+_LARGEST_FLOAT = np.finfo(np.float32).max
 
 
 @njit(cache=True, nogil=True)
@@ -95,6 +96,8 @@ def _fits(found: Counts, edge: Floats, step: np.float32, budget_bits: int, swap:
     total = 0.0  # of a step that is far too fine more than an integer holds
     for k in range(len(found)):
         magnitude = np.floor(edge[k] * per_step + offset)
+        if found[k] and magnitude * step > _LARGEST_FLOAT:
+            return False
         code = 1.0 - magnitude if swap and magnitude <= 1.0 else magnitude
         total += found[k] * (1.0 + code + (magnitude > 0.0))
     return total <= budget_bits

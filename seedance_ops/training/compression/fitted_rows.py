@@ -66,10 +66,13 @@ class FittedRows:
         return total
 
     def _step(self, counts: npt.NDArray[np.int64], columns: int) -> np.float32:
+        """In single precision, as loops and readers count; numba returns a double."""
+        import numpy as np
+
         from seedance_ops.training.compression.fitted_kernels import fitting_step
 
         bits = 8 * (self.row_bytes(columns) - _HEADER_BYTES) - _SPARE_BITS
-        return fitting_step(counts, bits)
+        return np.float32(fitting_step(counts, bits))
 
     def _encode_anywhere(self, rows: torch.Tensor) -> torch.Tensor:
         """The same bytes in torch's own operations, for devices other than the CPU."""

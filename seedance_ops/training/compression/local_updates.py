@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch.nn.functional import pad
 
 from seedance_ops.training.compression.base import Bound, Bucket, Exchange, Reduction
-from seedance_ops.training.compression.codec import RowCodec
+from seedance_ops.training.compression.codec import RowCodec, compile_now
 from seedance_ops.training.compression.half_rows import HalfRows
 from seedance_ops.training.compression.lane import Lane
 from seedance_ops.training.compression.meeting import average
@@ -59,6 +59,7 @@ class LocalUpdates:
     def bind(self, bound: Bound) -> None:
         """Learn the parameters, and open a lane; a collective call."""
         self._bound = bound
+        compile_now(self._codec)
         self._lane = Lane(bound.device)
 
     def close(self) -> None:

@@ -9,10 +9,9 @@ import torch
 import torch.distributed as dist
 
 from seedance_ops.training.compression.base import AlikeAfterEachStep, Bound, Bucket, Reduction
-from seedance_ops.training.compression.codec import RowCodec
+from seedance_ops.training.compression.codec import RowCodec, compile_now
 from seedance_ops.training.compression.finite import all_finite
 from seedance_ops.training.compression.lane import Lane, Work
-from seedance_ops.training.compression.owner_rows import TURN
 from seedance_ops.training.compression.residuals import Residuals
 
 
@@ -32,8 +31,7 @@ class OnLane(AlikeAfterEachStep, ABC):
         """Learn the parameters, and open a lane; a collective call."""
         self._bound = bound
         self._residuals.loss_scale = bound.loss_scale
-        # Compiled now, or refused now: not in the first step's time.
-        self._codec.decode(self._codec.encode(torch.zeros(1, TURN, dtype=torch.float32)), TURN)
+        compile_now(self._codec)
         self._lane = Lane(bound.device, self._among(bound))
 
     def close(self) -> None:

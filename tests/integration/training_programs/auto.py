@@ -87,6 +87,7 @@ def main() -> None:
         one_that_pays_stays,
         one_that_does_not_is_left,
         a_busy_minute_is_no_proof,
+        nor_are_the_few_steps_after_a_resume,
         nothing_is_chosen_that_saves_nothing,
     ):
         check()
@@ -179,6 +180,26 @@ def a_busy_minute_is_no_proof() -> None:
         assert verdict.kept
         assert verdict.actual_step_s == LONG_S / 2
     run.reduction.close()
+
+
+def nor_are_the_few_steps_after_a_resume() -> None:
+    """Late in the trial, of whose steps it has seen none."""
+    record = Shared()
+    first = Run(record, ("topk_1",), "seed 0")
+    for took_s in [LONG_S] * PROBE_AFTER + [1.06 * LONG_S] * (GIVEN_UP_AFTER - 2):
+        first.step(took_s)
+    resumed = Run(record, ("topk_1",), "seed 0, resumed")
+    resumed.reduction.load_state_dict(saved(first))
+    for _ in range(8):
+        resumed.step(1.06 * LONG_S)
+    assert not [each for each in record.kept.values() if isinstance(each, Verdict)]
+    for _ in range(20):
+        resumed.step(LONG_S / 2)
+    if dist.get_rank() == 0:
+        (verdict,) = [each for each in record.kept.values() if isinstance(each, Verdict)]
+        assert verdict.kept
+    for each in (first, resumed):
+        each.reduction.close()
 
 
 def nothing_is_chosen_that_saves_nothing() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
@@ -24,6 +24,8 @@ ROWS = st.one_of(
 
 
 @settings(max_examples=150)
+@example(values=[0.0] * 131_008 + [1.2499998807907104] * 64, bits=3.0)  # at the edge of a bin
+@example(values=[3.1450529e38, 2.8983091e38], bits=2.35)  # two steps would be infinite
 @given(values=ROWS, bits=BITS)
 def test_what_is_decoded_and_what_is_left_are_the_row(values: list[float], bits: float) -> None:
     row, codec = torch.tensor([values]), FittedRows(bits)
@@ -31,8 +33,8 @@ def test_what_is_decoded_and_what_is_left_are_the_row(values: list[float], bits:
     payload = codec.encode(left)
     assert payload.shape == (1, codec.row_bytes(len(values)))
     decoded = codec.decode(payload, len(values))
-    largest = float(row.abs().max())
-    torch.testing.assert_close(decoded / 2 + left / 2, row / 2, rtol=0, atol=1e-6 * largest + 2e-38)
+    assert torch.isfinite(decoded).all()
+    assert torch.equal(left, row - decoded)
     assert torch.equal(codec.sum_of(payload, len(values)), decoded[0])
 
 
@@ -122,7 +124,7 @@ def test_other_devices_read_and_write_the_same_bytes(power: int) -> None:
     payload = codec.encode(compiled)
     written = codec._encode_anywhere(plain)
     assert torch.equal(written, payload)
-    assert torch.allclose(plain, compiled, atol=1e-6)
+    assert torch.equal(plain, compiled)
     for row, decoded in zip(payload, codec.decode(payload, 777), strict=True):
         out = torch.zeros(777)
         _add_anywhere(row, out)

@@ -73,7 +73,7 @@ class Verdict(StrictModel):
 
     kept: bool
     steps: int
-    """How many it was tried for, by every seed."""
+    """After how many it is given up by every seed, where it is."""
     made_by: str
     actual_step_s: float
     predicted_step_s: float

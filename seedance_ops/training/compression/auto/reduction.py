@@ -37,6 +37,8 @@ TRIED_FOR = 10
 """Steps with what was chosen before it may be kept for good."""
 GIVEN_UP_AFTER = 30
 """Steps with it before it may be given up: ten steps of a busy machine are no proof that it is slower."""
+_ENOUGH = 20
+"""Steps to have seen before it is given up: a resume has not seen those before it."""
 _UNSETTLED = 3
 _STEP, _DECISION, _VERDICT = "auto.step", "auto.decision", "auto.verdict"
 _OWN = (_STEP, _DECISION, _VERDICT, debt.PREFIX)
@@ -192,7 +194,7 @@ class Auto:
             if len(self._times_s) <= _UNSETTLED:
                 return Exchange()
             found = self._found(decision)
-            if not (found.kept or last):
+            if not (found.kept or (last and len(self._times_s) >= _ENOUGH)):
                 return Exchange()
             verdict = self._settled(decision.verdict_file(), found)
         if not (verdict.kept or last):

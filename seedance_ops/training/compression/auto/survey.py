@@ -77,5 +77,6 @@ def _predicted(probe: Probe, name: str, make: Make, bf16: Bf16Steps, link: LinkS
 def _trial(probe: Probe, name: str, make: Make) -> Trial:
     config = CANDIDATES[name]
     if isinstance(config, LocalUpdatesConfig):
+        assert config.values == "bf16", "the probe exchanges a slice in bfloat16"
         return probe.slice_exchange(name, config.exchange_every)
     return probe.exchange(name, make(name))

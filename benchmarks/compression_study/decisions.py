@@ -13,7 +13,7 @@ from compression_study.links import LINKS, TIMEOUT_S
 from seedance_ops.netlab.lab import NetworkLab
 
 PROGRAM = Path(__file__).resolve().parents[1] / "rank_programs/compression_decision.py"
-TIERS = ("equivalent", "lossy")
+TIERS = ("equivalent", "close", "lossy")
 
 
 class Decisions:

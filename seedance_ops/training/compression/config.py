@@ -10,7 +10,7 @@ from seedance_ops.strict_model import StrictModel
 
 Backend = Literal["gloo", "nccl"]
 
-QualityTier = Literal["safe", "equivalent", "lossy"]
+QualityTier = Literal["safe", "equivalent", "close", "lossy"]
 
 DeviceKey = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
 """A key of ``hardware.yaml``, or the beginning of several that agree: ``a100`` for ``a100-40gb``."""
@@ -149,8 +149,8 @@ class AutoConfig(StrictModel):
     algorithm: Literal["auto"]
     """Probed and decided once, by the variant's first run."""
     quality_tier: QualityTier = "equivalent"
-    """``safe``: dense or bf16; ``equivalent``: all that was as good as dense in fine-tuning; ``lossy``: top-k
-    as well."""
+    """``safe``: dense or bf16; ``equivalent``: also what was as good as dense wherever it was measured;
+    ``close``: also what was so in fine-tuning, not from scratch; ``lossy``: top-k as well."""
     allreduce_backend: Backend | None = None
     """Process-group backend; ``None`` takes NCCL where there is a GPU, else gloo."""
 

@@ -77,15 +77,17 @@ def test_what_costs_a_twentieth_more_is_given_up() -> None:
 
 
 def test_the_tiers_let_more_and_more_be_chosen() -> None:
-    safe, equivalent, lossy = (
-        candidates_of(tier, local_updates=True) for tier in ("safe", "equivalent", "lossy")
+    safe, equivalent, close, lossy = (
+        candidates_of(tier, local_updates=True) for tier in ("safe", "equivalent", "close", "lossy")
     )
-    assert lossy[:2] == equivalent
+    assert lossy[:3] == close
+    assert close[:2] == equivalent
     assert equivalent[:1] == safe
     assert {*chain(*lossy), FALLBACK} == set(CANDIDATES)
-    assert "topk_1" not in chain(*equivalent)
-    sharded = candidates_of("equivalent", local_updates=False)
-    assert set(chain(*equivalent)) - set(chain(*sharded)) == {"local_updates"}
+    assert set(chain(*equivalent)) == {"dense", "quantized"}
+    assert "topk_1" not in chain(*close)
+    sharded = candidates_of("close", local_updates=False)
+    assert set(chain(*close)) - set(chain(*sharded)) == {"local_updates"}
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ CANDIDATES: MappingProxyType[str, CandidateConfig] = MappingProxyType(
 
 _TIERS: tuple[tuple[QualityTier, tuple[str, ...]], ...] = (
     ("safe", ("dense",)),
-    ("equivalent", ("local_updates", "powersgd", "quantized")),
+    ("equivalent", ("quantized",)),
+    ("close", ("local_updates", "powersgd")),
     ("lossy", ("topk_1",)),
 )
 

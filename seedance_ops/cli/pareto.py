@@ -85,11 +85,14 @@ def _sweep(k: str | None, bits: str | None, levels: str | None, device: str) -> 
 
     if k is None and bits is None and levels is None:
         k = _DEFAULT_K
+    if device != "auto" and k is None:
+        typer.echo("error: --device is whose share of --k is sent: give --k as well", err=True)
+        raise typer.Exit(2)
     try:
         return Sweep(
-            k_ratios=tuple(float(part) for part in k.split(",")) if k else (),
-            bits=tuple(float(part) for part in bits.split(",")) if bits else (),
-            levels=tuple(int(part) for part in levels.split(",")) if levels else (),
+            k_ratios=() if k is None else tuple(float(part) for part in k.split(",")),
+            bits=() if bits is None else tuple(float(part) for part in bits.split(",")),
+            levels=() if levels is None else tuple(int(part) for part in levels.split(",")),
             devices=tuple(tuple(name.split("+")) for name in device.split(",")),
         )
     except ValueError as error:

@@ -62,8 +62,9 @@ def _field(place: Any, step: str | int) -> FieldInfo | None:
 
 
 def _has_tag(place: Any, tag: str | int) -> bool:
+    """Whether it is the union's member of that tag: a field that can have no other value says so."""
     return _is_model(place) and any(
-        get_origin(field.annotation) is Literal and tag in get_args(field.annotation)
+        get_origin(field.annotation) is Literal and get_args(field.annotation) == (tag,)
         for field in place.model_fields.values()
     )
 

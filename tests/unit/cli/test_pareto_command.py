@@ -43,6 +43,8 @@ def test_a_sweep_is_shown_without_running_it(project):
         (["--k", "one"], "numbers with commas"),
         (["--levels", "4"], "levels"),
         (["--bits", "1.5"], "bits_per_element"),
+        (["--bits", ""], "numbers with commas"),
+        (["--bits", "2", "--device", "a100"], "give --k as well"),
         (["--device", "mi999"], "mi999"),
     ],
 )

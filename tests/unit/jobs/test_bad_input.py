@@ -415,6 +415,13 @@ def test_bad_input_is_placed_and_explained(case, spoil, errors_of):
     assert "swordfish" not in "".join(other.render() for other in errors)
 
 
+def test_an_unknown_key_lists_the_keys_of_its_own_algorithm(spoil, errors_of):
+    """Not those of another one that has a value called bf16."""
+    (error,) = errors_of(spoil(("algorithm: topk_error_feedback", "algorithm: bf16")))
+    assert "unknown key" in error.message
+    assert error.allowed == "algorithm, allreduce_backend"
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "---\n", "null\n"])
 def test_an_empty_file_says_so(text, errors_of):
     (error,) = errors_of(text)

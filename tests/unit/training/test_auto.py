@@ -56,14 +56,7 @@ def test_a_prediction_lies_between_computing_alone_and_hiding_nothing(  # noqa: 
 ) -> None:
     bf16 = Bf16Steps(step_s, waiting * step_s, bf16_exchange_s)
     predicted_s = predicted_step_s(Trial("any", exchange_s, sent, 2, beside), bf16, LINK)
-    skew_s = max(0.0, bf16.wait_s - bf16_exchange_s)
-    assert bf16.compute_s + skew_s <= predicted_s <= (bf16.compute_s + skew_s + exchange_s) * (1 + 1e-9)
-
-
-def test_waiting_that_no_exchange_explains_is_saved_by_none() -> None:
-    """Of 13 ms 5 are waited, in an exchange that takes 1 by itself."""
-    bf16 = Bf16Steps(step_s=0.013, wait_s=0.005, exchange_s=0.001)
-    assert predicted_step_s(Trial("dense", 0.0, 0, 2), bf16, LINK) == pytest.approx(0.012)
+    assert bf16.compute_s <= predicted_s <= (bf16.compute_s + exchange_s) * (1 + 1e-9)
 
 
 def test_a_candidate_must_save_a_twentieth_of_a_step() -> None:

@@ -46,11 +46,6 @@ class Bf16Steps:
         return self.step_s - self.wait_s
 
     @property
-    def skew_s(self) -> float:
-        """What of the wait no exchange explains: one rank waits for another, whatever they exchange."""
-        return max(0.0, self.wait_s - self.exchange_s)
-
-    @property
     def hidden_s(self) -> float:
         """What of the exchange went on behind the backward pass."""
         return max(0.0, self.exchange_s - self.wait_s)
@@ -74,7 +69,7 @@ def predicted_step_s(trial: Trial, bf16: Bf16Steps, link: LinkSpeed) -> float:
     transfer_s = min(trial.exchange_s, link.transfer_s(trial.bytes_sent, trial.collectives))
     coding_s = trial.exchange_s - transfer_s
     hidden_s = bf16.compute_s if trial.beside_next_step else bf16.hidden_s
-    return bf16.compute_s + bf16.skew_s + coding_s + max(0.0, transfer_s - hidden_s)
+    return bf16.compute_s + coding_s + max(0.0, transfer_s - hidden_s)
 
 
 def fastest(tiers: Sequence[Mapping[str, float]], bf16_s: float) -> str | None:

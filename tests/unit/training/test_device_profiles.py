@@ -9,7 +9,7 @@ from seedance_ops.training.compression.device import DeviceProfile, device_of
 from seedance_ops.training.compression.factory import make_reduction
 from seedance_ops.training.environment import JobEnvironment
 from seedance_ops.training.errors import ConfigurationError
-from seedance_ops.training.plan import LaunchPlan
+from tests.small_plan import small_plan
 
 
 @pytest.mark.parametrize(("scale", "k"), [(1.0, 0.01), (0.87, 0.018197), (0.93, 0.013804)])
@@ -49,20 +49,9 @@ def test_devices_stand_for_equal_stretches_of_the_ranks():
 
 @pytest.mark.parametrize("backend", [None, "nccl"])
 def test_a_plan_of_several_vendors_without_gloo_ends_before_any_group_is_made(tmp_path, backend):
-    plan = LaunchPlan.model_validate(
-        {
-            "job": "j",
-            "job_hash": "h",
-            "run_id": "r",
-            "variant": "v",
-            "seed": 0,
-            "submission": 1,
-            "batch": {"per_rank": 1},
-            "stop": {"steps": 1},
-            "storage": {"uri": "s3://bucket/run"},
-            "compression": {"algorithm": "mixed_precision", "allreduce_backend": backend},
-            "device_profiles": [{"device": "a100", "vendor": "NVIDIA"}, {"device": "pvc", "vendor": "Intel"}],
-        }
+    plan = small_plan(
+        compression={"algorithm": "mixed_precision", "allreduce_backend": backend},
+        device_profiles=[{"device": "a100", "vendor": "NVIDIA"}, {"device": "pvc", "vendor": "Intel"}],
     )
     plan.write(tmp_path / "plan")
     with pytest.raises(ConfigurationError, match=r"NVIDIA, Intel.*gloo"):

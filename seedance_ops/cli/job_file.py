@@ -18,7 +18,7 @@ def load_job_or_exit(
     file: Path, overrides: Sequence[str] | None = None
 ) -> tuple[TrainingJob, ProjectContext]:
     """The job with its ``--set`` options, and its project; exits with 2 where either is not valid."""
-    project = ProjectContext.discover(file.parent) or ProjectContext.discover(Path.cwd())
+    project = ProjectContext.around(file)
     if project is None:
         typer.echo(f"error: no include/jobs above {file} or here: not in a project", err=True)
         raise typer.Exit(2)

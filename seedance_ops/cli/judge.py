@@ -73,7 +73,7 @@ def _prices_today(source: str) -> PriceCatalogue:
     from seedance_ops.jobs.catalog import price_catalogue
     from seedance_ops.jobs.project import ProjectContext
 
-    project = ProjectContext.discover(Path(source).absolute().parent) or ProjectContext.discover(Path.cwd())
+    project = ProjectContext.around(Path(source))
     if project is None:
         raise PriceMissing("no price catalogue here: --reprice works inside the project")
     return price_catalogue(project)

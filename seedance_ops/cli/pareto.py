@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -140,7 +141,10 @@ def _refuse_invalid(text: str, written: Path, project: ProjectContext) -> None:
     try:
         load_job_text(text, written, project=project)
     except JobErrors as errors:
-        typer.echo(f"error: the sweep is not valid: {errors.render()}", err=True)
+        # Nobody has seen the file that they stand in: the options are what can be mended.
+        for error in errors.errors:
+            text = replace(error, place=None, context=()).render()
+            typer.echo(f"error: a setting of the sweep: {text}", err=True)
         raise typer.Exit(2) from None
 
 

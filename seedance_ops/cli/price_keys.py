@@ -32,7 +32,7 @@ def check_price_keys(loaded: LoadedJob) -> PriceKeys:
     from seedance_ops.cost.catalogue import CatalogueError, PriceMissing
     from seedance_ops.jobs.catalog import price_catalogue
 
-    project = ProjectContext.discover(loaded.source.parent)
+    project = ProjectContext.around(loaded.source)
     if project is None or not isinstance(loaded.job, TrainingJob):
         return PriceKeys()
     path, place = _place(loaded, loaded.job.baseline)

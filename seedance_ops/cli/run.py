@@ -40,7 +40,7 @@ def run(
     from seedance_ops.jobs.overrides import parse_override
     from seedance_ops.jobs.project import ProjectContext
 
-    project = ProjectContext.discover(file.parent) or ProjectContext.discover(Path.cwd())
+    project = ProjectContext.around(file)
     try:
         if project is None:
             typer.echo(f"error: no include/jobs above {file} or here: not in a project", err=True)

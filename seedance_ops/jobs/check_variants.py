@@ -37,14 +37,10 @@ def variant_findings(job: TrainingJob) -> Iterator[Finding]:
 
 
 def variant_warnings(job: TrainingJob) -> Iterator[Finding]:
-    """Strategies without effect, and work that does not divide evenly."""
+    """Work that does not divide evenly."""
     for name in job.variants:
         variant = job.resolve(name)
         path: Path = ("variants", name)
-        if not isinstance(variant.compression, DenseConfig) and variant.world_size == 1:
-            yield Finding(
-                (*path, "gradient_compression"), "one process has no gradients to exchange: no effect"
-            )
         stop, steps = variant.workload.stop, variant.steps
         if stop and steps and stop.samples and (rest := stop.samples % steps.samples_per_step):
             message = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from seedance_ops.jobs.check_compression import compression_findings, compression_warnings
 from seedance_ops.jobs.check_devices import device_findings
 from seedance_ops.jobs.check_gates import gate_findings, gate_warnings
 from seedance_ops.jobs.check_launcher import launcher_findings
@@ -33,6 +34,7 @@ def check(job: TrainingJob, project: ProjectContext | None) -> list[Finding]:
         *_treatment_findings(job, project),
         *variant_findings(job),
         *parallelism_findings(job),
+        *compression_findings(job),
         *device_findings(job, project),
         *level_findings(job),
         *_findings_within_variants(job, project),
@@ -48,6 +50,7 @@ def warn(job: TrainingJob) -> list[Finding]:
         *phase_warnings(job),
         *_workload_warnings(job),
         *variant_warnings(job),
+        *compression_warnings(job),
         *gate_warnings(job),
     ]
 

@@ -36,9 +36,10 @@ def device_profiles(variant: ResolvedVariant, project: ProjectContext) -> tuple[
 def profile_of(name: str, catalogue: HardwareCatalogue) -> DeviceProfile:
     """The profile of a key, or of the keys that begin with ``name`` and agree on it.
 
-    An entry without one, of which nobody has published or measured anything, counts as neutral.
+    Upper and lower case are the same. An entry without one, of which nobody has published or measured anything, counts as neutral.
     """
-    keys = [key for key in catalogue.entries if key == name or key.startswith(f"{name}-")]
+    key_of = name.lower()
+    keys = [key for key in catalogue.entries if key == key_of or key.startswith(f"{key_of}-")]
     if not keys:
         catalogue.accelerator(name)  # raises, naming those there are
     found = [_profile(name, catalogue.entries[key]) for key in keys]

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from seedance_ops.jobs.findings import Finding, Path, listed, nearest
-from seedance_ops.jobs.model_keys import allowed_keys, described_by
+from seedance_ops.jobs.model_keys import allowed_keys, allowed_values, described_by
 from seedance_ops.jobs.names import NAME_PATTERN, NAME_RULE
 from seedance_ops.jobs.strategies import (
     JOB_KINDS,
@@ -113,14 +113,18 @@ def _literal(detail: Any, _: type[BaseModel], path: Path, value: JsonValue) -> F
     return Finding(path, "not one of the allowed values", listed(choices), nearest(value, choices))
 
 
-def _tag(detail: Any, _: type[BaseModel], path: Path, value: JsonValue) -> Finding:
+def _tag(detail: Any, model: type[BaseModel], path: Path, value: JsonValue) -> Finding:
     key = str(detail["ctx"]["discriminator"]).strip("'")
-    choices = str(detail["ctx"].get("expected_tags", "")).replace("'", "").split(", ")
+    choices = allowed_values(model, detail["loc"], key)
     if not isinstance(value, dict):
         return Finding(path, "must be a mapping")
     if key not in value:
+        meant = next((written for written in value if nearest(written, [key])), None)
         return Finding(
-            (*path, key), f"required key {key} is missing", allowed=listed(filter(None, choices)) or None
+            (*path, key),
+            f"required key {key} is missing",
+            allowed=listed(choices) or None,
+            suggestion=f"{key} in place of {meant}" if meant else None,
         )
     return Finding(
         (*path, key), "not one of the allowed values", listed(choices), nearest(value[key], choices)

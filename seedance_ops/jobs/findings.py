@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 Path = tuple[str | int, ...]
 
+_LEAST_BEGINNING = 3
+"""Letters from which a name counts as the beginning of a longer one: ``topk`` of ``topk_error_feedback``."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -25,8 +28,15 @@ class Finding:
 
 def nearest(name: object, known: Iterable[str]) -> str | None:
     """The known name most like ``name``, if any is like it at all."""
-    matches = difflib.get_close_matches(str(name)[:100].lower(), list(known), n=1, cutoff=0.6)
+    written, choices = str(name)[:100].lower(), list(known)
+    matches = difflib.get_close_matches(written, choices, n=1, cutoff=0.6)
+    if not matches and len(written) >= _LEAST_BEGINNING:
+        matches = [choice for choice in choices if _letters(choice).startswith(_letters(written))]
     return matches[0] if matches else None
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
 
 
 def listed(names: Iterable[str], most: int = 40) -> str:

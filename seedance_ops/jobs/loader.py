@@ -56,8 +56,8 @@ class LoadedJobs:
 
 
 def load_job_file(path: Path, *, project: ProjectContext | None = None) -> LoadedJob:
-    """Load one file, by default in the project that surrounds it; raises ``JobErrors``."""
-    return load_job_text(read_text(path), path, project=project or ProjectContext.discover(path.parent))
+    """Load one file, by default in the project around it; raises ``JobErrors``."""
+    return load_job_text(read_text(path), path, project=project or ProjectContext.around(path))
 
 
 def load_job_text(

@@ -33,6 +33,16 @@ def described_by(model: type[BaseModel], location: Location) -> str | None:
     return None
 
 
+def allowed_values(model: type[BaseModel], location: Location, key: str) -> list[str]:
+    """The words that tell the members of a union apart, where ``key`` is the field that has them."""
+    fields = (_field(place, key) for place in _follow(model, location))
+    return [str(word) for field in fields if field for word in _words(field.annotation)]
+
+
+def _words(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
+
+
 def _follow(model: type[BaseModel], location: Location) -> list[Any]:
     places: list[Any] = [model]
     for step in location:

@@ -29,6 +29,11 @@ class ProjectContext:
         )
         return cls(found) if found else None
 
+    @classmethod
+    def around(cls, file: Path) -> ProjectContext | None:
+        """The project that a job file lies in, else that of the working directory."""
+        return cls.discover(file.parent) or cls.discover(Path.cwd())
+
     @property
     def jobs_folder(self) -> Path:
         """Where job files lie."""

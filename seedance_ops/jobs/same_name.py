@@ -61,7 +61,7 @@ def namesake_warnings(files: Iterable[NamedFile], project: ProjectContext | None
 
 
 def _project_of(file: NamedFile, project: ProjectContext | None) -> ProjectContext | None:
-    return project or ProjectContext.discover(file.source.parent) or ProjectContext.discover(Path.cwd())
+    return project or ProjectContext.around(file.source)
 
 
 def _is_among(project: ProjectContext, file: NamedFile) -> bool:

@@ -12,7 +12,7 @@ Backend = Literal["gloo", "nccl"]
 
 QualityTier = Literal["safe", "equivalent", "close", "lossy"]
 
-DeviceKey = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
+DeviceKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 """A key of ``hardware.yaml``, or the beginning of several that agree: ``a100`` for ``a100-40gb``."""
 
 SMALLEST = 4096

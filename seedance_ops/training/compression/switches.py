@@ -17,7 +17,8 @@ from seedance_ops.training.errors import ConfigurationError
 
 COMPRESS_VARIABLE = "SEEDANCE_COMPRESS_GRADIENTS"
 K_RATIO_VARIABLE = "SEEDANCE_COMPRESS_K_RATIO"
-_PREFIX = "SEEDANCE_COMPRESS_"
+_PREFIX = "SEEDANCE_COMPRESS"
+"""Of ``SEEDANCE_COMPRESSION_…`` too, which reads like a switch and is none."""
 
 _log = logging.getLogger(__name__)
 

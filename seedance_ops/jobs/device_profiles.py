@@ -36,7 +36,8 @@ def device_profiles(variant: ResolvedVariant, project: ProjectContext) -> tuple[
 def profile_of(name: str, catalogue: HardwareCatalogue) -> DeviceProfile:
     """The profile of a key, or of the keys that begin with ``name`` and agree on it.
 
-    Upper and lower case are the same. An entry without one, of which nobody has published or measured anything, counts as neutral.
+    Upper and lower case are the same. An entry without one, of which nobody has published or measured
+    anything, counts as neutral.
     """
     key_of = name.lower()
     keys = [key for key in catalogue.entries if key == key_of or key.startswith(f"{key_of}-")]

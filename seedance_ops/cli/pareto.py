@@ -143,8 +143,8 @@ def _refuse_invalid(text: str, written: Path, project: ProjectContext) -> None:
     except JobErrors as errors:
         # Nobody has seen the file that they stand in: the options are what can be mended.
         for error in errors.errors:
-            text = replace(error, place=None, context=()).render()
-            typer.echo(f"error: a setting of the sweep: {text}", err=True)
+            said = replace(error, place=None, context=()).render()
+            typer.echo(f"error: a setting of the sweep: {said}", err=True)
         raise typer.Exit(2) from None
 
 

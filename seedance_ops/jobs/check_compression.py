@@ -17,6 +17,8 @@ from seedance_ops.training.compression.config import (
     QuantizedErrorFeedbackConfig,
 )
 
+_MEETING, _BF16 = 3.0, 0.5
+"""Bytes of a meeting of ``local_updates`` under AdamW, and of a step in bf16, in dense steps."""
 Reason = tuple[str, str]
 """A key, and why it has no effect."""
 
@@ -25,7 +27,7 @@ def compression_findings(job: TrainingJob) -> Iterator[Finding]:
     """Backends that the ranks would refuse when they start."""
     for variant in resolvable(job):
         path: Path = ("variants", variant.name, "gradient_compression", "allreduce_backend")
-        if variant.compression.allreduce_backend == "nccl" and variant.resources.accelerator == "cpu":
+        if variant.compression.allreduce_backend == "nccl" and variant.resources.accelerator.lower() == "cpu":
             yield Finding(
                 path,
                 "NCCL needs GPUs, and resources.accelerators asks for CPUs",
@@ -52,18 +54,18 @@ def compression_warnings(job: TrainingJob) -> Iterator[Finding]:
 
 def _without_effect(compression: CompressionConfig) -> Iterator[Reason]:
     # What is resolved does not say what was written: a default that was written changes nothing either.
-    written = {
+    changed = {
         key
         for key, field in type(compression).model_fields.items()
         if getattr(compression, key) != field.default
     }
     match compression:
-        case QuantizedErrorFeedbackConfig(levels=int()) if "bits_per_element" in written:
+        case QuantizedErrorFeedbackConfig(levels=int()) if "bits_per_element" in changed:
             yield "bits_per_element", "levels says how finely elements are rounded"
-        case PowerSgdConfig(rank=int()) if "byte_share" in written:
+        case PowerSgdConfig(rank=int()) if "byte_share" in changed:
             yield "byte_share", "rank says how many columns a matrix gets"
         case MixedPrecisionConfig(sparse=False):
-            for key in sorted(written & {"k_ratio", "trunk_ratio"}):
+            for key in sorted(changed & {"k_ratio", "trunk_ratio"}):
                 yield key, "sparse: false sends every element in float16"
     carries = getattr(compression, "error_accumulation", True)
     if not carries and getattr(compression, "flush_on_save", False):
@@ -78,10 +80,13 @@ def _never_compressed(variant: ResolvedVariant) -> Iterator[Reason]:
 
 def _frequent_meetings(path: Path, variant: ResolvedVariant) -> Iterator[Finding]:
     compression, interval = variant.compression, variant.checkpoint.interval_steps
-    if isinstance(compression, LocalUpdatesConfig) and interval < compression.exchange_every:
+    if not isinstance(compression, LocalUpdatesConfig):
+        return
+    sent = _MEETING / interval + _BF16 / compression.exchange_every
+    if sent >= _BF16:
         yield Finding(
             (*path, "exchange_every"),
-            f"checkpoints are taken every {interval} steps, and before each one ranks exchange everything "
-            "densely: more is sent than without compression",
+            f"a checkpoint is taken every {interval} steps, and before each one ranks exchange everything: "
+            f"with AdamW a step sends {sent / _BF16:.1f} times what it would in bf16",
             suggestion="a longer checkpoint.interval_steps",
         )

@@ -200,6 +200,20 @@ def test_list_outside_a_project_says_how_to_name_one(tmp_path, monkeypatch):
     assert "SEEDANCE_PROJECT" in result.output
 
 
+def test_a_file_outside_is_checked_against_the_project_of_the_working_directory(project, tmp_path_factory):
+    """As `seedance run` would take it: its program and its launcher are the project's."""
+    outside = tmp_path_factory.mktemp("outside") / "job.yaml"
+    text = (
+        (project / "include/jobs/char_gpt.yaml")
+        .read_text()
+        .replace("examples/char_gpt.py", "examples/none.py")
+    )
+    outside.write_text(text.replace("name: char-gpt\n", "name: outside\n"))
+    result = invoke("validate", outside)
+    assert result.exit_code == 1
+    assert "examples/none.py" in result.stderr
+
+
 def test_the_project_can_be_named_from_elsewhere(project, tmp_path_factory, monkeypatch):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     monkeypatch.setenv("SEEDANCE_PROJECT", str(project))

@@ -52,6 +52,7 @@ def test_a_setting_that_cannot_be_is_refused_before_anything_runs(project, optio
     result = invoke("pareto", "include/jobs/char_gpt.yaml", "--print-job", *options)
     assert result.exit_code == 2
     assert says in result.stderr
+    assert "char-gpt-pareto.yaml" not in result.stderr  # a file that nobody has seen
 
 
 def test_a_run_cannot_be_swept():

@@ -26,7 +26,7 @@ def mixed(spoil, project):
 
 
 @pytest.mark.parametrize(
-    ("name", "scale"), [("a100", 1.0), ("a100-80gb", 1.0), ("mi250x", 0.87), ("pvc", 0.93)]
+    ("name", "scale"), [("a100", 1.0), ("A100", 1.0), ("a100-80gb", 1.0), ("mi250x", 0.87), ("pvc", 0.93)]
 )
 def test_the_shipped_profiles_are_those_of_the_report_and_say_so(name, scale):
     profile = profile_of(name, load_hardware(CATALOGUE))

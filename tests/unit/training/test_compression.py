@@ -169,6 +169,8 @@ def test_a_ratio_that_is_none_is_refused(ratio: str) -> None:
 def test_a_misspelt_switch_is_named() -> None:
     with pytest.raises(ConfigurationError, match="did you mean SEEDANCE_COMPRESS_GRADIENTS"):
         compression_from_switches({"SEEDANCE_COMPRESS_GRADIENT": "1"})
+    with pytest.raises(ConfigurationError, match="unknown switch SEEDANCE_COMPRESSION_K_RATIO"):
+        compression_from_switches({"SEEDANCE_COMPRESSION_K_RATIO": "0.1"})
 
 
 def test_a_switch_that_agrees_with_the_plan_is_fine() -> None:

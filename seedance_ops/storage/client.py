@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
+from seedance_ops.storage.bulk import BulkClient
 from seedance_ops.storage.config import StorageLocation
 from seedance_ops.storage.connection import connect, endpoint_of
 from seedance_ops.storage.errors import (
@@ -42,6 +43,10 @@ class _Connection:
         client = connect(self._location)
         self.traffic.watch(client)
         return client
+
+    @cached_property
+    def bulk(self) -> BulkClient:
+        return BulkClient(self._location, self.traffic)
 
 
 class ObjectStore:
@@ -88,6 +93,20 @@ class ObjectStore:
     def put_file(self, key: str, path: Path) -> None:
         """Store a file's content, in parts where it is large."""
         self._call("write", key, lambda: self._upload(key, path))
+
+    def put_buffer(self, key: str, data: memoryview) -> None:
+        """Store what is in memory, in parts where it is large, without a copy."""
+        place = self._place(key)
+        self._call("write", key, lambda: self._connection.bulk.put(self._full(key), data, place))
+
+    def read_into(self, key: str, into: memoryview) -> None:
+        """Fill memory with an object's beginning; raises ``ObjectMissing``."""
+        place = self._place(key)
+        self._call("read", key, lambda: self._connection.bulk.read(self._full(key), into, place))
+
+    def size(self, key: str) -> int:
+        """Bytes of an object; raises ``ObjectMissing``."""
+        return self._call("look up", key, lambda: self._connection.bulk.size(self._full(key), self._place(key)))
 
     def get(self, key: str) -> bytes:
         """An object's content; raises ``ObjectMissing``."""
@@ -219,5 +238,8 @@ class ObjectStore:
                 failure = translate(error, self._place(key), action)
                 if not isinstance(failure, StoreUnreachable) or time.monotonic() + pause_s > deadline:
                     raise failure from error
+            except StoreUnreachable:  # the bulk client's own
+                if time.monotonic() + pause_s > deadline:
+                    raise
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

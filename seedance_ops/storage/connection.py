@@ -26,6 +26,12 @@ def endpoint_of(location: StorageLocation) -> str | None:
     return location.endpoint_url or _first(os.environ, _ENDPOINT_VARIABLES)
 
 
+def region_of(location: StorageLocation) -> str | None:
+    """The region in force: the location's own, else the environment's, else any for a compatible server."""
+    found = location.region or _first(os.environ, _REGION_VARIABLES)
+    return found or ("us-east-1" if endpoint_of(location) else None)
+
+
 def connect(location: StorageLocation) -> S3Client:
     """A client with bounded waits; credentials come from boto3's own chain."""
     from botocore.config import Config
@@ -42,11 +48,10 @@ def connect(location: StorageLocation) -> S3Client:
         response_checksum_validation=checksums,
         s3={"addressing_style": location.addressing_style},  # type: ignore[arg-type]
     )
-    region = location.region or _first(os.environ, _REGION_VARIABLES) or ("us-east-1" if endpoint else None)
-    return _session().client("s3", endpoint_url=endpoint, region_name=region, config=config)
+    return session().client("s3", endpoint_url=endpoint, region_name=region_of(location), config=config)
 
 
-def _session() -> boto3.session.Session:
+def session() -> boto3.session.Session:
     """One of its own for each client, since a session keeps the credentials that it has found first."""
     import boto3
     import botocore.session

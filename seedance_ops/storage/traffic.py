@@ -53,6 +53,12 @@ class TrafficCounter:
         events.register_first("before-send.s3", self._about_to_send)
         events.register("response-received.s3", self._answered)
 
+    def add(self, kind: RequestClass, requests: int, sent_bytes: int) -> None:
+        """Count what another client than boto3's has sent."""
+        with self._lock:
+            self._requests[kind] += requests
+            self._sent_bytes += sent_bytes
+
     def count(self) -> Traffic:
         """Everything so far."""
         with self._lock:

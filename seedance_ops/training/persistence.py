@@ -12,6 +12,8 @@ from seedance_ops.training.environment import JobEnvironment
 from seedance_ops.training.log import RunLog
 from seedance_ops.training.parallel import ProcessGroup
 
+NEAR_FOLDER = ".checkpoints"
+"""Beside the folders of launches: what they keep on the disk of a node."""
 _STORE_PATIENCE_S = 120.0
 """How long a session waits for a store that does not answer: a restart of it should not end the run."""
 
@@ -23,23 +25,29 @@ class Persistence:
         self._plan = plan = environment.plan
         self.decisions: Record = OfThisRunOnly()
         """What is decided once for all seeds of the variant."""
-        tables, usage = None, None
+        tables, usage, checkpoint_usage = None, None, None
         if plan is not None:
             # Only here, since a run without a plan should not wait for the imports.
             from seedance_ops.storage.client import ObjectStore
             from seedance_ops.training.checkpoint.checkpointer import Checkpointer
+            from seedance_ops.training.checkpoint.places import Places
             from seedance_ops.training.metrics.energy import energy_counter
             from seedance_ops.training.metrics.usage import UsageMeter
             from seedance_ops.training.metrics.writing import RunTables
 
             store = ObjectStore(plan.storage, patience_s=_STORE_PATIENCE_S)
+            own_store = ObjectStore(plan.storage, patience_s=_STORE_PATIENCE_S)
             tables = RunTables(store, plan, group.rank)
             usage = UsageMeter(group.rank, store.traffic, energy_counter(group.device, group.local_rank))
+            checkpoint_usage = UsageMeter(group.rank, own_store.traffic, None)
             if plan.decisions is not None:
                 self.decisions = InObjectStore(ObjectStore(plan.decisions, patience_s=_STORE_PATIENCE_S))
-            workspace = environment.workspace or Path(tempfile.mkdtemp(prefix="seedance-"))
-            self._checkpointer = Checkpointer(store, plan, group, workspace)
-        self.log = RunLog(tables, environment.metrics_file if group.rank == 0 else None, usage)
+            folder = _checkpoint_folder(environment.workspace)
+            self._checkpointer = Checkpointer(
+                own_store, plan, group, lambda tier: Places.of(plan, folder, tier)
+            )
+        metrics_file = environment.metrics_file if group.rank == 0 else None
+        self.log = RunLog(tables, metrics_file, usage, checkpoint_usage)
         self._saved_step = 0
 
     def resume(self, state: TrainingState) -> Restored | None:
@@ -48,7 +56,8 @@ class Persistence:
             return None
         restored = self._checkpointer.restore(state)
         if restored is not None:
-            self._saved_step = restored.position.step
+            # Where only a node has it, the end of training is no end yet.
+            self._saved_step = restored.position.step - (not restored.is_far)
             self.log.train_elapsed_s = restored.position.train_elapsed_s
         return restored
 
@@ -57,18 +66,36 @@ class Persistence:
         return self._plan is not None and step % self._plan.checkpoint.interval_steps == 0
 
     def save(self, state: TrainingState, position: Position) -> float:
-        """Flush the records, then commit the checkpoint; returns how long training stood still.
+        """Begin a checkpoint, and hear of those before; returns how long training stood still.
 
-        In this order no step can be in a checkpoint and in no table: a resumed run would not repeat it.
+        It is committed after the records so far are stored: no step can be in a checkpoint and in no table,
+        since a resumed run would not repeat it.
         """
         started = time.perf_counter()
-        self.log.flush()
-        self.log.add_checkpoint(self._checkpointer.save(state, position))
-        self._saved_step = position.step
+        if self._checkpointer.save(state, position, self.log.flush):
+            self._saved_step = position.step
+        self.log.add_checkpoints(self._checkpointer.records())
         return time.perf_counter() - started
 
     def finish(self, state: TrainingState, position: Position) -> None:
         """The final checkpoint, unless nothing has happened since the last; then the last records."""
-        if self._plan is not None and position.step > self._saved_step:
+        if self._plan is None:
+            return
+        if position.step > self._saved_step:
             self.save(state, position)
+        self._checkpointer.settle()
+        self.log.add_checkpoints(self._checkpointer.records())
         self.log.flush()
+        self._checkpointer.clear()
+
+    def close(self, *, hurry: bool) -> None:
+        """Let what is under way come to an end, unless other ranks are gone already."""
+        if self._plan is not None:
+            self._checkpointer.close(hurry=hurry)
+
+
+def _checkpoint_folder(workspace: Path | None) -> Path:
+    """Beside the launch's own folder, since the next submission has another."""
+    if workspace is None:
+        return Path(tempfile.mkdtemp(prefix="seedance-"))
+    return workspace.parent / NEAR_FOLDER

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Self, TypeVar
@@ -25,8 +26,10 @@ from seedance_ops.training.agreement import what_was_told
 from seedance_ops.training.checkpoint.state import Position, Stateful, TrainingState
 from seedance_ops.training.compression.auto.reduction import Auto
 from seedance_ops.training.compression.base import GradientReduction
+from seedance_ops.training.compression.config import DenseConfig
 from seedance_ops.training.compression.factory import make_reduction
 from seedance_ops.training.compression.replicas import is_sharded
+from seedance_ops.training.compression.switches import COMPRESS_VARIABLE
 from seedance_ops.training.config import StopCondition
 from seedance_ops.training.environment import JobEnvironment
 from seedance_ops.training.errors import EXIT_TERMINATED, ConfigurationError, TrainingError
@@ -99,6 +102,7 @@ class TrainingSession:
         except TrainingError as error:
             leave_word(error, self._environment.workspace, self._environment.ranks.rank)
             end(error)
+        self._say_what_switches_do()
         seed_all(self._seed)
         self._persistence = Persistence(self._environment, self._group)
         return self
@@ -113,10 +117,19 @@ class TrainingSession:
                 leave_word(error, self._environment.workspace, self.rank)
                 end(error)
         finally:
+            if self._persistence is not None:
+                self._persistence.close(hurry=error is not None and not self._termination.requested)
             if self._state is not None:
                 self._state.reduction.close()
             self._group.leave()
             self._termination.release()
+
+    def _say_what_switches_do(self) -> None:
+        """Without a plan nothing else tells that an environment variable was heeded."""
+        compression = self._environment.compression
+        if self._environment.plan is None and self.rank == 0 and not isinstance(compression, DenseConfig):
+            told = compression.model_dump_json(exclude_none=True)
+            print(f"seedance: gradient compression, by {COMPRESS_VARIABLE}: {told}", file=sys.stderr, flush=True)
 
     @property
     def rank(self) -> int:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from seedance_ops.storage.client import ObjectStore
-from seedance_ops.training.checkpoint.manifest import MANIFEST, ROOT, CheckpointManifest
+from seedance_ops.storage.errors import ObjectExists, ObjectMissing
+from seedance_ops.training.checkpoint.manifest import MANIFEST, ROOT, Abandoned, CheckpointManifest
 from seedance_ops.training.errors import Superseded
 
 _FENCE = f"{ROOT}/fence/submission-"
+_DOCUMENT: TypeAdapter[CheckpointManifest | Abandoned] = TypeAdapter(CheckpointManifest | Abandoned)
 
 _log = logging.getLogger(__name__)
 
 
 class CheckpointCatalogue:
-    """Used by rank 0 only."""
+    """Used by rank 0 only, by one thread at a time."""
 
     def __init__(self, store: ObjectStore, job_hash: str, submission: int) -> None:
         self._store = store
@@ -25,9 +28,14 @@ class CheckpointCatalogue:
         self._read: dict[str, CheckpointManifest | None] = {}
 
     def claim(self) -> None:
-        """Announce this submission: from here on an earlier one may not commit."""
+        """Announce this submission, and give up what earlier ones have not finished.
+
+        From here on an earlier one may not commit: a later one's fence stands, and where it looked before,
+        the key of its manifest is taken.
+        """
         self._store.put(f"{_FENCE}{self._submission:03d}", b"")
         self.refuse_if_superseded()
+        self._give_up_unfinished()
 
     def refuse_if_superseded(self) -> None:
         """Raise where a later submission has announced itself."""
@@ -40,14 +48,18 @@ class CheckpointCatalogue:
 
     def committed(self) -> list[CheckpointManifest]:
         """The manifests of this job, oldest first; another job's and unreadable ones are named in the log."""
-        manifests = [self._manifest(key) for key in self._store.list(f"{ROOT}/") if key.endswith(MANIFEST)]
+        manifests = [self._manifest(key) for key in self._store.list(f"{ROOT}/step-") if key.endswith(MANIFEST)]
         return sorted((manifest for manifest in manifests if manifest), key=lambda manifest: manifest.age)
 
     def commit(self, manifest: CheckpointManifest) -> None:
         """Make a checkpoint count: its manifest is the last object written, and only once."""
         self.refuse_if_superseded()
         data = manifest.model_dump_json(indent=1).encode()
-        self._store.put(f"{manifest.folder}/{MANIFEST}", data, if_absent=True)
+        try:
+            self._store.put(f"{manifest.folder}/{MANIFEST}", data, if_absent=True)
+        except ObjectExists as error:
+            self.refuse_if_superseded()
+            raise Superseded(f"somebody else has decided about {manifest.folder}: {error}") from error
 
     def delete(self, manifest: CheckpointManifest) -> None:
         """Delete a checkpoint: the manifest first, so that no committed one ever lacks a file."""
@@ -56,6 +68,40 @@ class CheckpointCatalogue:
         self._store.delete(*(f"{manifest.folder}/{file.name}" for file in manifest.files))
         self._read.pop(key, None)
 
+    def _give_up_unfinished(self) -> None:
+        """Delete the shards of checkpoints that were never committed, after making sure they never will be.
+
+        This submission's own are left: where its processes were started anew, they write the same again.
+        """
+        folders: dict[str, list[str]] = defaultdict(list)
+        own = f"/submission-{self._submission:03d}"
+        for key in self._store.list(f"{ROOT}/step-"):
+            folder, _, name = key.rpartition("/")
+            if not folder.endswith(own):
+                folders[folder].append(name)
+        for folder, names in folders.items():
+            if MANIFEST in names:
+                shards = names if self._is_abandoned(f"{folder}/{MANIFEST}") else []
+            else:
+                shards = names if self._abandon(folder) else []
+            self._store.delete(*(f"{folder}/{name}" for name in shards if name != MANIFEST))
+
+    def _abandon(self, folder: str) -> bool:
+        """Whether the checkpoint is given up: not where its writer was faster."""
+        document = Abandoned(abandoned_by=self._submission).model_dump_json().encode()
+        try:
+            self._store.put(f"{folder}/{MANIFEST}", document, if_absent=True)
+        except ObjectExists:
+            return False
+        _log.info("%s was never finished and is given up", folder)
+        return True
+
+    def _is_abandoned(self, key: str) -> bool:
+        try:
+            return isinstance(_DOCUMENT.validate_json(self._store.get(key)), Abandoned)
+        except (ValidationError, ObjectMissing):
+            return False
+
     def _manifest(self, key: str) -> CheckpointManifest | None:
         if key not in self._read:  # a manifest never changes
             self._read[key] = self._load(key)
@@ -63,9 +109,14 @@ class CheckpointCatalogue:
 
     def _load(self, key: str) -> CheckpointManifest | None:
         try:
-            manifest = CheckpointManifest.model_validate_json(self._store.get(key))
-        except ValidationError as error:
+            manifest = _DOCUMENT.validate_json(self._store.get(key))
+        except (ValidationError, ObjectMissing) as error:
             _log.error("checkpoint manifest %s is not readable and is passed over: %s", key, error)
+            return None
+        if isinstance(manifest, Abandoned):
+            return None
+        if f"{manifest.folder}/{MANIFEST}" != key:
+            _log.error("checkpoint manifest %s says that it is %s and is passed over", key, manifest.folder)
             return None
         if manifest.job_hash != self._job_hash:
             _log.warning("checkpoint %s belongs to another version of the job and is passed over", key)

@@ -1,190 +1,184 @@
-"""Saves and restores checkpoints across ranks: local disk, then object store, then the manifest."""
+"""Checkpoints of one submission: staged while training waits, written, uploaded and committed beside it."""
 
 from __future__ import annotations
 
 import logging
-import shutil
 import time
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 from seedance_ops.storage.client import ObjectStore
-from seedance_ops.storage.errors import ObjectMissing
+from seedance_ops.storage.errors import StorageError
+from seedance_ops.training.checkpoint.arena import Arena
+from seedance_ops.training.checkpoint.background import Background
+from seedance_ops.training.checkpoint.board import Board
 from seedance_ops.training.checkpoint.catalogue import CheckpointCatalogue
-from seedance_ops.training.checkpoint.encoding import publish, read_tree, write_tree
-from seedance_ops.training.checkpoint.manifest import (
-    ROOT,
-    CheckpointFile,
-    CheckpointManifest,
-    checkpoint_folder,
-)
-from seedance_ops.training.checkpoint.retention import superfluous
-from seedance_ops.training.checkpoint.state import (
-    MODEL_FILE,
-    OPTIMIZER_FILE,
-    Position,
-    Restored,
-    TrainingState,
-    rank_file,
-)
-from seedance_ops.training.errors import CheckpointError
-from seedance_ops.training.metrics.flops import ModelFlops
+from seedance_ops.training.checkpoint.far_write import FarWrite
+from seedance_ops.training.checkpoint.near_write import NearWrite, Staged
+from seedance_ops.training.checkpoint.object_tier import ObjectTier
+from seedance_ops.training.checkpoint.places import Places
+from seedance_ops.training.checkpoint.restoring import Restoring
+from seedance_ops.training.checkpoint.state import Position, Restored, TrainingState
+from seedance_ops.training.errors import Superseded, TrainingError
 from seedance_ops.training.metrics.records import CheckpointWriteRecord
 from seedance_ops.training.parallel import ProcessGroup
 from seedance_ops.training.plan import LaunchPlan
 
-_LOCAL_COPIES = 2
+_LEAVING_S = 10.0
+"""For what is under way when training is told to end: a grace period is often thirty seconds."""
 
 _log = logging.getLogger(__name__)
 
 
 class Checkpointer:
-    """Checkpoints of one submission; every rank calls every method at the same step."""
+    """Every rank calls every method at the same step."""
 
-    def __init__(self, store: ObjectStore, plan: LaunchPlan, group: ProcessGroup, workspace: Path) -> None:
-        self._store = store
-        self._plan = plan
-        self._group = group
-        self._workspace = workspace
-        self._catalogue = CheckpointCatalogue(store, plan.job_hash, plan.submission)
+    def __init__(
+        self, store: ObjectStore, plan: LaunchPlan, group: ProcessGroup, places: Callable[[ObjectTier], Places]
+    ) -> None:
+        """Nothing is read or written yet.
 
-    def save(self, state: TrainingState, position: Position) -> list[CheckpointWriteRecord]:
-        """Write, upload and commit; returns what rank 0 records about it.
-
-        A rank returns when its own files are stored; rank 0 when the checkpoint is committed.
+        Args:
+            store: The run's place, with a count of its own: what it sends is checkpoints' alone.
+            plan: What is asked for.
+            group: The ranks.
+            places: The tiers, with that of the object store.
         """
-        started = time.perf_counter()
-        folder = checkpoint_folder(position.step, self._plan.submission)
-        files = []
-        for name, tree in state.capture(self._group.rank).items():
-            write_tree(self._workspace / folder / name, tree)
-            files.append(CheckpointFile.describe(self._workspace / folder / name))
-        local_s = time.perf_counter() - started
-        for file in files:
-            self._store.put_file(f"{folder}/{file.name}", self._workspace / folder / file.name)
-        by_rank = self._group.gather(files)  # all files are stored from here on
-        self._forget_local(position.step)
-        if self._group.rank != 0:
-            return []
-        manifest = self._describe(position, [file for files in by_rank for file in files])
-        self._catalogue.commit(manifest)
-        object_s = time.perf_counter() - started - local_s
-        self._retire()
-        return [
-            CheckpointWriteRecord(position.step, "local", manifest.total_bytes, local_s, local_s),
-            CheckpointWriteRecord(position.step, "object", manifest.total_bytes, object_s, object_s),
-        ]
+        self._plan, self._group = plan, group
+        self._catalogue = CheckpointCatalogue(store, plan.job_hash, plan.submission)
+        self._places = places(ObjectTier(store, self._catalogue))
+        self._arena = Arena(pinned=group.device.type == "cuda")
+        self._near: Background[list[CheckpointWriteRecord]] = Background("checkpoint-near")
+        self._far: Background[list[CheckpointWriteRecord]] = Background("checkpoint-far")
+        self._boards: tuple[Board, Board] | None = None
+        self._shared_by: int | None = None
+        self._uploading: int | None = None
+        self.skipped = 0
+        """Checkpoints that were due while the one before was still being written."""
 
     def restore(self, state: TrainingState) -> Restored | None:
         """Take up the newest committed checkpoint that verifies on every rank, if there is one."""
-        for manifest in self._candidates(state):
-            trees, problem = self._fetch(manifest)
-            problems = [text for text in self._group.gather(problem) if text]
-            if problems:
-                _log.error(
-                    "checkpoint of step %d is damaged, trying the one before: %s", manifest.step, problems
-                )
-                continue
-            random = state.put_back(trees, self._group.rank)
-            if manifest.world_size != self._group.world_size:
-                _log.warning(
-                    "%d ranks take up what %d wrote: steps take another number of samples from here on, and "
-                    "random numbers start afresh",
-                    self._group.world_size,
-                    manifest.world_size,
-                )
-            _log.info("resuming after step %d of submission %d", manifest.step, manifest.submission)
-            return Restored(_position(manifest), random)
-        return None
+        return Restoring(self._plan, self._group, self._places, self._catalogue, self._arena).restore(state)
 
-    def _candidates(self, state: TrainingState) -> list[CheckpointManifest]:
-        """What rank 0 finds committed, newest first, the same on every rank."""
-        found: list[str] = []
-        if self._group.rank == 0:
-            self._catalogue.claim()
-            found = [manifest.model_dump_json() for manifest in reversed(self._catalogue.committed())]
-        manifests = [
-            CheckpointManifest.model_validate_json(text) for text in self._group.from_rank_zero(found)
-        ]
-        for manifest in manifests:
-            if manifest.world_size != self._group.world_size and not state.reduction.fits_any_world_size:
-                raise CheckpointError(
-                    f"the checkpoint of step {manifest.step} was written by {manifest.world_size} ranks, "
-                    f"each with what {state.reduction.name} carries, and this submission has "
-                    f"{self._group.world_size}: resume with the same number, or start a run whose "
-                    "checkpoints any number can take up, with gradient_compression.flush_on_save: true"
-                )
-        return manifests
+    def save(self, state: TrainingState, position: Position, before: Callable[[], None]) -> bool:
+        """Stage a checkpoint and begin to write it; whether that was done.
 
-    def _fetch(self, manifest: CheckpointManifest) -> tuple[dict[str, Any], str | None]:
-        """The trees that this rank needs, or what is wrong with them."""
-        trees: dict[str, Any] = {}
-        names = [MODEL_FILE, OPTIMIZER_FILE]
-        if manifest.world_size == self._group.world_size:
-            names.append(rank_file(self._group.rank))
-        for name in names:
-            try:
-                trees[name] = read_tree(self._verified(manifest, name))
-            except (CheckpointError, ObjectMissing) as error:
-                return {}, f"rank {self._group.rank}: {manifest.folder}/{name}: {error}"
-        return trees, None
+        It is skipped where any rank still writes the one before; the last one waits for that instead, and
+        is committed when this returns.
 
-    def _verified(self, manifest: CheckpointManifest, name: str) -> Path:
-        """A file on the local disk whose digest is the manifest's: the local copy, else the store's."""
-        file = manifest.file(name)
-        if file is None:
-            raise CheckpointError("the manifest does not name it")
-        path = self._workspace / manifest.folder / name
-        if not file.matches(path):
-            draft = path.with_name(f".{name}.rank-{self._group.rank}")
-            draft.parent.mkdir(parents=True, exist_ok=True)
-            self._store.get_file(f"{manifest.folder}/{name}", draft)
-            if not file.matches(draft):
-                draft.unlink()
-                raise CheckpointError(f"the content's SHA-256 is not the manifest's {file.sha256[:12]}…")
-            publish(draft, path)
-        return path
+        Args:
+            state: What is captured.
+            position: How far training is.
+            before: Called beside training, before anything may count: it stores this rank's records.
 
-    def _describe(self, position: Position, files: list[CheckpointFile]) -> CheckpointManifest:
-        flops = position.flops
-        return CheckpointManifest(
-            job_hash=self._plan.job_hash,
-            step=position.step,
-            samples_seen=position.samples_seen,
-            world_size=self._group.world_size,
-            submission=self._plan.submission,
-            final=position.final,
-            train_elapsed_s=position.train_elapsed_s,
-            metrics=position.metrics,
-            flops_per_sample=flops.per_sample if flops else None,
-            flops_method=flops.method if flops else None,
-            written_at_s=time.time(),
-            files=tuple(files),
+        Raises:
+            TrainingError: A later submission has taken over, or, unless the job says to go on, a checkpoint
+                could not be written; on every rank.
+            StorageError: As above.
+        """
+        if position.final:
+            self._near.wait()
+            self._far.wait()
+        near_busy, far_busy = self._agreed()
+        if near_busy:
+            self.skipped += 1
+            _log.warning("step %d: no checkpoint, the one before is still being written", position.step)
+            return False
+        self._begin(state, position, before, far_is_free=not far_busy)
+        if position.final:
+            self.settle()
+        return True
+
+    def settle(self) -> None:
+        """Wait for what is under way; raises as ``save`` does."""
+        self._near.wait()
+        self._far.wait()
+        self._agreed()
+
+    def records(self) -> list[CheckpointWriteRecord]:
+        """What was committed since the last call; of rank 0."""
+        return [record for background in (self._near, self._far) for each in background.results() for record in each]
+
+    def clear(self) -> None:
+        """Delete what lies on the node: the last checkpoint is in the object store."""
+        if self._group.local_rank == 0:
+            for tier in self._places.near:
+                tier.clear()
+
+    def close(self, *, hurry: bool) -> None:
+        """Begin nothing more; what is under way may end, unless other ranks are gone already."""
+        if hurry:
+            for board in self._boards or ():
+                board.close()
+        deadline = time.monotonic() + _LEAVING_S
+        for background in (self._near, self._far):
+            background.close(max(0.0, deadline - time.monotonic()))
+
+    def _agreed(self) -> tuple[bool, bool]:
+        """Whether any rank still writes to its node, and to the object store; raises what any has met."""
+        failures = [each for each in (self._near.failure(), self._far.failure()) if each is not None]
+        told = self._group.gather((self._near.busy, self._far.busy, [_portable(each) for each in failures]))
+        for rank, (_, _, met) in enumerate(told):
+            for failure in met:
+                if self._plan.checkpoint.on_failure == "stop" or isinstance(failure, Superseded):
+                    raise failure
+                if self._group.rank == 0:
+                    _log.error("a checkpoint could not be written by rank %d, training goes on: %s", rank, failure)
+        return any(near for near, _, _ in told), any(far for _, far, _ in told)
+
+    def _begin(
+        self, state: TrainingState, position: Position, before: Callable[[], None], *, far_is_free: bool
+    ) -> None:
+        number = -(-position.step // self._plan.checkpoint.interval_steps)
+        far = self._places.is_far(number, final=position.final)
+        if far and not far_is_free:
+            _log.warning("step %d: not to the object store, the last upload is under way", position.step)
+        began_s = time.perf_counter()
+        pieces = self._pieces()
+        layouts = state.capture(self._group.rank, self._group.local_rank, pieces)
+        rooms = self._arena.room([layout.total_bytes for layout in layouts.values()])
+        for layout, room in zip(layouts.values(), rooms, strict=True):
+            layout.stage(room)
+        staged = Staged(position, dict(zip(layouts, rooms, strict=True)), began_s, time.perf_counter() - began_s)
+        near_board, far_board = self._open_boards()
+        uploads = far and far_is_free
+        near = NearWrite(
+            staged=staged,
+            plan=self._plan,
+            group=self._group,
+            tiers=self._places.near_of(number, final=position.final),
+            board=near_board,
+            before=before,
+            may_commit=self._catalogue.refuse_if_superseded,
+            uploading=self._uploading,
         )
 
-    def _retire(self) -> None:
-        """Delete what the policy does not keep."""
-        for manifest in superfluous(self._catalogue.committed(), self._plan.checkpoint.keep):
-            self._catalogue.delete(manifest)
+        def work() -> list[CheckpointWriteRecord]:
+            manifest, records = near.run()
+            if uploads:
+                self._far.begin(
+                    FarWrite(manifest, self._plan, self._group, near.tiers[-1], self._places.object, far_board).run
+                )
+            return records
 
-    def _forget_local(self, step: int) -> None:
-        """Keep only the newest local copies; every one of them is in the store."""
-        if self._group.local_rank == 0:
-            folders = sorted((self._workspace / ROOT).glob("step-*"))
-            older = [folder for folder in folders if folder.name < f"step-{step:08d}"]
-            for folder in older[: max(0, len(older) - (_LOCAL_COPIES - 1))]:
-                shutil.rmtree(folder, ignore_errors=True)
+        if uploads:
+            self._uploading = position.step
+        self._near.begin(work)
+
+    def _pieces(self) -> int:
+        """Ranks of a node that share what all have alike; one where nodes differ in their ranks."""
+        if self._shared_by is None:
+            counts = set(self._group.gather(self._group.local_world_size))
+            self._shared_by = counts.pop() if len(counts) == 1 else 1
+        return self._shared_by
+
+    def _open_boards(self) -> tuple[Board, Board]:
+        if self._boards is None:
+            self._boards = (Board.open(self._group), Board.open(self._group))
+        return self._boards
 
 
-def _position(manifest: CheckpointManifest) -> Position:
-    flops = None
-    if manifest.flops_per_sample is not None and manifest.flops_method is not None:
-        flops = ModelFlops(manifest.flops_per_sample, manifest.flops_method)
-    return Position(
-        step=manifest.step,
-        samples_seen=manifest.samples_seen,
-        train_elapsed_s=manifest.train_elapsed_s,
-        metrics=manifest.metrics,
-        flops=flops,
-        final=manifest.final,
-    )
+def _portable(failure: Exception) -> Exception:
+    """The failure as other ranks can have it: one of this package's errors, with its message."""
+    if isinstance(failure, TrainingError | StorageError):
+        return failure
+    return StorageError(f"{type(failure).__name__}: {failure}")

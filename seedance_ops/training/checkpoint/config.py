@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from seedance_ops.strict_model import StrictModel
 
@@ -31,13 +31,37 @@ class KeepPolicy(StrictModel):
     """Keep the one at the end of training."""
 
 
+class Cadence(StrictModel):
+    """Every how many checkpoints one goes to a tier; 0: none. The last one goes to all that are used."""
+
+    memory: int = Field(default=0, ge=0, le=1000)
+    """``/dev/shm`` of each node: survives the processes, not the node; takes as much memory as a checkpoint."""
+    local: int = Field(default=1, ge=0, le=1000)
+    """The disk of each node."""
+    object: int = Field(default=1, ge=1, le=1000)
+    """The object store, which survives everything."""
+
+    @model_validator(mode="after")
+    def _near(self) -> Self:
+        if 1 not in (self.memory, self.local):
+            raise ValueError("memory or local must be 1: every checkpoint is written to a node first")
+        return self
+
+
 class CheckpointConfig(StrictModel):
-    """Interval and retention of checkpoints."""
+    """Interval, places and retention of checkpoints."""
 
     interval_steps: int = Field(default=100, ge=1)
     """Optimiser steps between checkpoints."""
+    cadence: Cadence = Cadence()
+    """Which of them go where."""
     keep: KeepPolicy = KeepPolicy()
-    """Which checkpoints stay."""
+    """Which checkpoints stay in the object store; on a node the newest two do."""
+    on_failure: Literal["stop", "continue"] = "stop"
+    """``stop``: training ends where a checkpoint cannot be written, and a retry resumes; ``continue``: it
+    goes on, with the checkpoints there are."""
+    local_folder: str | None = Field(default=None, pattern=r"^/[^\x00-\x1f]*$")
+    """Folder of each node for the tier ``local``; absent: beside the launch's own."""
 
     def with_direction(self, better: Literal["lower", "higher"] | None) -> CheckpointConfig:
         """The same, with the direction of ``keep.best`` where none is written."""

@@ -1,41 +1,69 @@
-"""The manifest: while it stands in the store its checkpoint is committed; it says what must be there."""
+"""The manifest: while it stands in a tier its checkpoint is committed there; it says what must be there."""
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-from typing import Literal
+from itertools import zip_longest
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from seedance_ops.strict_model import StrictModel
+from seedance_ops.training.checkpoint.digests import CHUNK_BYTES, checksums, fingerprint
+from seedance_ops.training.errors import CheckpointError
 
 MANIFEST = "manifest.json"
 ROOT = "checkpoints"
+_COMMON = "common-"
 
 
 class CheckpointFile(StrictModel):
-    """One file of a checkpoint."""
+    """One shard of a checkpoint."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*\.safetensors$")
+    name: str = Field(pattern=r"^(common|rank)-[0-9]{4,8}\.safetensors$")
     """File name below the checkpoint's folder; the pattern keeps a forged manifest inside it."""
-    bytes: int = Field(ge=0)
-    sha256: str
+    bytes: int = Field(ge=0, le=1 << 50)
+    blake3: str = Field(pattern=r"^[0-9a-f]{64}$")
+    crc32c: tuple[int, ...]
+    """Of each chunk of ``chunk_bytes``; the last one is shorter."""
+    chunk_bytes: Literal[8388608] = 8388608
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if len(self.crc32c) != -(-self.bytes // self.chunk_bytes):
+            raise ValueError(f"{len(self.crc32c)} checksums for {self.bytes} bytes")
+        return self
 
     @classmethod
-    def describe(cls, path: Path) -> CheckpointFile:
-        """Size and digest of a file on disk."""
-        return cls(name=path.name, bytes=path.stat().st_size, sha256=_sha256(path))
+    def describe(cls, name: str, data: memoryview) -> CheckpointFile:
+        """Size and digests of a shard in memory."""
+        return cls(name=name, bytes=len(data), blake3=fingerprint(data), crc32c=checksums(data))
 
-    def matches(self, path: Path) -> bool:
-        """Whether a file on disk is this one."""
-        return path.is_file() and path.stat().st_size == self.bytes and _sha256(path) == self.sha256
+    def check(self, data: memoryview) -> None:
+        """Raise ``CheckpointError``, which names the first chunk that is not what was written."""
+        for index, (found, written) in enumerate(zip_longest(checksums(data), self.crc32c)):
+            if found != written:
+                raise CheckpointError(
+                    f"its bytes from {index * CHUNK_BYTES} on are not those that were written (CRC32C)"
+                )
+
+
+assert CheckpointFile.model_fields["chunk_bytes"].default == CHUNK_BYTES
+
+
+def common_file(piece: int) -> str:
+    """A piece of what is the same on every rank."""
+    return f"{_COMMON}{piece:04d}.safetensors"
+
+
+def rank_file(rank: int) -> str:
+    """What a rank has of its own."""
+    return f"rank-{rank:04d}.safetensors"
 
 
 class CheckpointManifest(StrictModel):
     """One committed checkpoint."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     job_hash: str
     step: int = Field(ge=0)
     samples_seen: int = Field(ge=0)
@@ -53,7 +81,7 @@ class CheckpointManifest(StrictModel):
 
     @property
     def folder(self) -> str:
-        """Where its files lie, relative to the run's location and to the local workspace."""
+        """Where its files lie, relative to the run's place in a tier."""
         return checkpoint_folder(self.step, self.submission)
 
     @property
@@ -66,16 +94,27 @@ class CheckpointManifest(StrictModel):
         """Of all files of all ranks."""
         return sum(file.bytes for file in self.files)
 
+    @property
+    def common(self) -> tuple[CheckpointFile, ...]:
+        """The pieces of what is the same on every rank, in order."""
+        return tuple(
+            sorted((each for each in self.files if each.name.startswith(_COMMON)), key=lambda each: each.name)
+        )
+
     def file(self, name: str) -> CheckpointFile | None:
         """The file of that name."""
         return next((file for file in self.files if file.name == name), None)
 
 
+class Abandoned(StrictModel):
+    """What stands in a manifest's place where a later submission has given up an unfinished checkpoint.
+
+    Whoever writes first under that key has decided whether the checkpoint counts, for good.
+    """
+
+    abandoned_by: int
+
+
 def checkpoint_folder(step: int, submission: int) -> str:
     """A folder for each submission: one that was given up for lost cannot overwrite its successor."""
     return f"{ROOT}/step-{step:08d}/submission-{submission:03d}"
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -28,6 +28,8 @@ OURS: dict[str, dict[str, object]] = {
     "topk_1": {"algorithm": "topk_error_feedback", "k_ratio": 0.01},
     "topk_10": {"algorithm": "topk_error_feedback", "k_ratio": 0.1, "values": "int4"},
     "random_1": {"algorithm": "random_k", "k_ratio": 0.01},
+    "mixed_1": {"algorithm": "mixed_precision", "k_ratio": 0.01},
+    "mixed_5": {"algorithm": "mixed_precision", "k_ratio": 0.05},
 }
 TORCH = ("torch_fp16", "torch_powersgd_rank4")
 """torch's own hooks that run on gloo: that for bf16 wants NCCL; the quantising ones raise, and the batched

@@ -23,14 +23,14 @@ from seedance_ops.storage.failures import Place
 from seedance_ops.storage.traffic import TrafficCounter
 
 if TYPE_CHECKING:
-    from obstore.store import S3Store
+    from obstore.store import RetryConfig, S3Store
 
 PART_BYTES = 32 << 20
 """Of an upload, and of a range that is read at once."""
 _IN_FLIGHT = 4
 """Parts at a time: a client's memory is this many of them."""
 _TIMEOUT = timedelta(seconds=60)
-_RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
+_RETRIES: RetryConfig = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
 
 
 class BulkClient:
@@ -59,7 +59,7 @@ class BulkClient:
         return size
 
     def read(self, key: str, into: memoryview, place: Place) -> None:
-        """Fill memory with an object's beginning; raises ``ObjectMissing``, or ``StorageError`` where it ends."""
+        """Fill memory with an object's beginning; ``ObjectMissing`` or, where it ends, ``StorageError``."""
 
         def part(begin: int) -> None:
             import obstore

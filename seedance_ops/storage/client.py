@@ -106,7 +106,9 @@ class ObjectStore:
 
     def size(self, key: str) -> int:
         """Bytes of an object; raises ``ObjectMissing``."""
-        return self._call("look up", key, lambda: self._connection.bulk.size(self._full(key), self._place(key)))
+        return self._call(
+            "look up", key, lambda: self._connection.bulk.size(self._full(key), self._place(key))
+        )
 
     def get(self, key: str) -> bytes:
         """An object's content; raises ``ObjectMissing``."""

@@ -36,7 +36,10 @@ class RunLog:
     """
 
     def __init__(
-        self, tables: RunTables | None, metrics_file: Path | None, usage: UsageMeter | None = None,
+        self,
+        tables: RunTables | None,
+        metrics_file: Path | None,
+        usage: UsageMeter | None = None,
         checkpoint_usage: UsageMeter | None = None,
     ) -> None:
         self._tables = tables

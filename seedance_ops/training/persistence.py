@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
-from pathlib import Path
 
 from seedance_ops.training.checkpoint.state import Position, Restored, TrainingState
 from seedance_ops.training.compression.auto.decision import InObjectStore, OfThisRunOnly, Record
@@ -12,8 +10,6 @@ from seedance_ops.training.environment import JobEnvironment
 from seedance_ops.training.log import RunLog
 from seedance_ops.training.parallel import ProcessGroup
 
-NEAR_FOLDER = ".checkpoints"
-"""Beside the folders of launches: what they keep on the disk of a node."""
 _STORE_PATIENCE_S = 120.0
 """How long a session waits for a store that does not answer: a restart of it should not end the run."""
 
@@ -42,9 +38,9 @@ class Persistence:
             checkpoint_usage = UsageMeter(group.rank, own_store.traffic, None)
             if plan.decisions is not None:
                 self.decisions = InObjectStore(ObjectStore(plan.decisions, patience_s=_STORE_PATIENCE_S))
-            folder = _checkpoint_folder(environment.workspace)
+            beside, node = environment.workspace, group.rank // group.local_world_size
             self._checkpointer = Checkpointer(
-                own_store, plan, group, lambda tier: Places.of(plan, folder, tier)
+                own_store, plan, group, lambda tier: Places.of(plan, beside, node, tier)
             )
         metrics_file = environment.metrics_file if group.rank == 0 else None
         self.log = RunLog(tables, metrics_file, usage, checkpoint_usage)
@@ -84,18 +80,16 @@ class Persistence:
         if position.step > self._saved_step:
             self.save(state, position)
         self._checkpointer.settle()
-        self.log.add_checkpoints(self._checkpointer.records())
-        self.log.flush()
+        self.flush()
         self._checkpointer.clear()
+
+    def flush(self) -> None:
+        """Store what is recorded."""
+        if self._plan is not None:
+            self.log.add_checkpoints(self._checkpointer.records())
+        self.log.flush()
 
     def close(self, *, hurry: bool) -> None:
         """Let what is under way come to an end, unless other ranks are gone already."""
         if self._plan is not None:
             self._checkpointer.close(hurry=hurry)
-
-
-def _checkpoint_folder(workspace: Path | None) -> Path:
-    """Beside the launch's own folder, since the next submission has another."""
-    if workspace is None:
-        return Path(tempfile.mkdtemp(prefix="seedance-"))
-    return workspace.parent / NEAR_FOLDER

@@ -129,7 +129,9 @@ class TrainingSession:
         compression = self._environment.compression
         if self._environment.plan is None and self.rank == 0 and not isinstance(compression, DenseConfig):
             told = compression.model_dump_json(exclude_none=True)
-            print(f"seedance: gradient compression, by {COMPRESS_VARIABLE}: {told}", file=sys.stderr, flush=True)
+            print(
+                f"seedance: gradient compression, by {COMPRESS_VARIABLE}: {told}", file=sys.stderr, flush=True
+            )
 
     @property
     def rank(self) -> int:
@@ -303,7 +305,8 @@ class TrainingSession:
         if self._state is not None:
             self._meter.abandon()
         try:
-            self.log.flush()
+            if self._persistence is not None:
+                self._persistence.flush()
         except StorageError as failure:
             _log.error("the last step records are lost: %s", failure)
         return SystemExit(EXIT_TERMINATED) if self._termination.requested else error

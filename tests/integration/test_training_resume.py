@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -40,7 +41,13 @@ PlanFor = Callable[..., dict[str, str]]
 def plan_for(location: StorageLocation, tmp_path: Path) -> PlanFor:
     """Writes a plan; every submission has a workspace of its own, like a new node."""
 
-    def write(run: str, compression: dict[str, Any], *, submission: int = 1) -> dict[str, str]:
+    def write(
+        run: str,
+        compression: dict[str, Any],
+        *,
+        submission: int = 1,
+        checkpoint: dict[str, Any] | None = None,
+    ) -> dict[str, str]:
         plan = LaunchPlan.model_validate(
             {
                 "job": "tiny",
@@ -53,7 +60,7 @@ def plan_for(location: StorageLocation, tmp_path: Path) -> PlanFor:
                 "stop": {"steps": STEPS},
                 "quality": {"metric": "val_loss", "better": "lower"},
                 "compression": compression,
-                "checkpoint": {"interval_steps": 5, "keep": {"last": 2}},
+                "checkpoint": {"interval_steps": 5, "keep": {"last": 2}} | (checkpoint or {}),
                 "storage": location.child(run),
                 "stamp": {"git_commit": "abc"},
             }
@@ -77,9 +84,10 @@ def launch(run_ranks: Callable[..., list[int | None]], plan_for: PlanFor) -> Lau
         submission: int = 1,
         ranks: int = 2,
         per_node: int | None = None,
+        checkpoint: dict[str, Any] | None = None,
         **environment: str,
     ) -> list[int | None]:
-        variables = plan_for(run, compression, submission=submission) | environment
+        variables = plan_for(run, compression, submission=submission, checkpoint=checkpoint) | environment
         log = Path(variables["SEEDANCE_WORKSPACE"]) / "log"
         codes = run_ranks("tiny.py", ranks, log, variables, per_node=per_node)
         print(log.read_text())
@@ -103,7 +111,7 @@ def test_a_killed_run_resumes_to_the_same_bits(
     assert launch("killed", compression, ranks=ranks, submission=2) == [0] * ranks
     whole, resumed = committed(location, "whole")[-1], committed(location, "killed")[-1]
     assert (resumed.step, resumed.submission, resumed.final) == (STEPS, 2, True)
-    assert resumed.files == whole.files  # name, size and SHA-256: model, optimiser, and every rank's own
+    assert resumed.files == whole.files  # names, sizes and digests: model, optimiser, and every rank's own
 
     store = ObjectStore(location.child("killed"))
     steps = read_steps(store).to_pylist()
@@ -165,23 +173,84 @@ def wait_for_step(progress: Path, step: int) -> int:
     raise AssertionError(f"step {step} was not reached")
 
 
-def test_a_damaged_checkpoint_is_named_and_the_one_before_is_taken(
+def damage(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def near_file(tmp_path: Path, step: int, name: str) -> Path:
+    (found,) = (tmp_path / ".checkpoints").glob(f"*/checkpoints/step-{step:08d}/*/{name}")
+    return found
+
+
+def damage_object(location: StorageLocation, run: str, step: int, name: str) -> None:
+    store = ObjectStore(location.child(run))
+    manifest = committed(location, run)[-1]
+    assert manifest.step == step
+    content = bytearray(store.get(f"{manifest.folder}/{name}"))
+    content[-1] ^= 1
+    store.put(f"{manifest.folder}/{name}", bytes(content))
+
+
+def test_a_shard_that_is_damaged_everywhere_is_named_and_the_checkpoint_before_is_taken(
     launch: Launch, location: StorageLocation, tmp_path: Path
 ) -> None:
     launch("whole", TOPK)
-    launch("damaged", TOPK, DIE_AT="12")
-    store = ObjectStore(location.child("damaged"))
-    newest = committed(location, "damaged")[-1]
-    assert newest.step == 10
-    key = f"{newest.folder}/rank-0001.safetensors"
-    content = bytearray(store.get(key))
-    content[-1] ^= 1
-    store.put(key, bytes(content))
+    launch("damaged", TOPK, DIE_AT="12", PAUSE_S="0.1")
+    damage_object(location, "damaged", 10, "rank-0001.safetensors")
+    damage(near_file(tmp_path, 10, "rank-0001.safetensors"))
     assert launch("damaged", TOPK, submission=2) == [0, 0]
     log = (tmp_path / "damaged-2" / "log").read_text()
-    assert "damaged" in log
-    assert "rank-0001" in log
+    assert "checkpoint of step 10 is damaged" in log
+    assert "rank-0001.safetensors in local" in log
+    assert "rank-0001.safetensors in object" in log
+    assert "resuming after step 5" in log
     assert committed(location, "damaged")[-1].files == committed(location, "whole")[-1].files
+
+
+def test_a_shard_that_is_damaged_on_the_node_is_repaired_from_the_object_store(
+    launch: Launch, location: StorageLocation, tmp_path: Path
+) -> None:
+    launch("run", TOPK, DIE_AT="12", PAUSE_S="0.1")
+    path = near_file(tmp_path, 10, "common-0000.safetensors")
+    whole = path.read_bytes()
+    damage(path)
+    assert launch("run", TOPK, submission=2, DIE_AT="11") == [-signal.SIGKILL] * 2
+    log = (tmp_path / "run-2" / "log").read_text()
+    assert "common-0000.safetensors in local" in log
+    assert "another tier has it whole" in log
+    assert "resuming after step 10" in log
+    assert path.read_bytes() == whole
+
+
+def test_a_node_that_was_lost_costs_the_way_to_the_object_store_alone(
+    launch: Launch, location: StorageLocation, tmp_path: Path
+) -> None:
+    launch("whole", TOPK)
+    launch("lost", TOPK, DIE_AT="12", PAUSE_S="0.1")
+    shutil.rmtree(tmp_path / ".checkpoints")
+    assert launch("lost", TOPK, submission=2) == [0, 0]
+    assert "resuming after step 10" in (tmp_path / "lost-2" / "log").read_text()
+    assert committed(location, "lost")[-1].files == committed(location, "whole")[-1].files
+
+
+def test_what_was_kept_on_the_node_is_gone_after_a_good_end(launch: Launch, tmp_path: Path) -> None:
+    launch("run", DENSE)
+    assert list((tmp_path / ".checkpoints").rglob("*.safetensors")) == []
+
+
+def test_a_checkpoint_that_only_the_node_has_is_taken_up_and_brought_to_the_object_store(
+    launch: Launch, location: StorageLocation, tmp_path: Path
+) -> None:
+    launch("whole", TOPK)
+    every_third = {"cadence": {"memory": 0, "local": 1, "object": 3}}
+    launch("near", TOPK, DIE_AT="8", PAUSE_S="0.1", checkpoint=every_third)
+    assert committed(location, "near") == []
+    assert launch("near", TOPK, submission=2, checkpoint=every_third) == [0, 0]
+    assert "resuming after step 5" in (tmp_path / "near-2" / "log").read_text()
+    (last,) = committed(location, "near")
+    assert last.files == committed(location, "whole")[-1].files
 
 
 def test_a_finished_run_is_not_trained_again(launch: Launch, location: StorageLocation) -> None:

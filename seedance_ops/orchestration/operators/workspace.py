@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
+from contextlib import suppress
 
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
+from pydantic import ValidationError
 
 from seedance_ops.jobs.manifest import RunManifest
 from seedance_ops.jobs.run_store import RunStore
 from seedance_ops.launchers.factory import launcher_for
 from seedance_ops.launchers.local import LocalLauncher
+from seedance_ops.launchers.workspace import Workspace
 from seedance_ops.orchestration.launch_names import announced
 from seedance_ops.orchestration.launch_records import record_of, records_of, write_record
 from seedance_ops.orchestration.operators.stage import StageOperator
 from seedance_ops.orchestration.submissions import Intent
+from seedance_ops.training.checkpoint.node_folders import remove_node_folders
+from seedance_ops.training.plan import LaunchPlan
 
-_SCRATCH = ("checkpoints", "code", "ranks", "job.log")  # the end of the log stands beside its record
+_SCRATCH = ("code", "ranks", "job.log")  # the end of the log stands beside its record
 
 
 class OpenWorkspaceOperator(StageOperator):
@@ -65,12 +69,14 @@ class CloseWorkspaceOperator(StageOperator):
             if not _is_recorded(run, intent):  # ended by hand: it was paid for all the same
                 write_record(run, record_of(phase, intent, name, launcher.status(handle)), launcher, handle)
             if isinstance(launcher, LocalLauncher):
-                _remove_scratch(launcher.workspace(name).folder)
+                _remove_scratch(launcher.workspace(name))
 
 
-def _remove_scratch(folder: Path) -> None:
+def _remove_scratch(workspace: Workspace) -> None:
+    with suppress(OSError, ValidationError):  # a launch that never came so far has kept nothing
+        remove_node_folders(LaunchPlan.read(workspace.plan), workspace.folder)
     for name in _SCRATCH:
-        path = folder / name
+        path = workspace.folder / name
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:

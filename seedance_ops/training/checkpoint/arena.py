@@ -1,4 +1,4 @@
-"""The memory that shards are staged in: allocated once, used for every checkpoint, pinned where there is a GPU.
+"""The memory that shards are staged in: allocated once, used for every checkpoint, pinned for a GPU.
 
 Freshly allocated memory takes five times as long to copy into as memory that was touched before.
 """
@@ -46,18 +46,20 @@ class Arena:
     def _of(self, size: int) -> memoryview:
         if self._memory is None or len(self._memory) < size:
             self.close()
-            self._memory = mmap.mmap(-1, max(ALIGNMENT, int(size * _GROWTH) + -int(size * _GROWTH) % ALIGNMENT))
+            self._memory = mmap.mmap(
+                -1, max(ALIGNMENT, int(size * _GROWTH) + -int(size * _GROWTH) % ALIGNMENT)
+            )
             if self._pinned:
                 self._register(self._memory)
         return memoryview(self._memory)
 
     def _register(self, memory: mmap.mmap) -> None:
         address = torch.frombuffer(memory, dtype=torch.uint8).data_ptr()
-        code = torch.cuda.cudart().cudaHostRegister(address, len(memory), 0)
+        code = torch.cuda.cudart().cudaHostRegister(address, len(memory), 0)  # type: ignore[no-untyped-call]
         # Copies into memory that could not be pinned are slower, and as right.
         self._registered = address if int(code) == 0 else None
 
     def _unregister(self) -> None:
         if self._registered is not None:
-            torch.cuda.cudart().cudaHostUnregister(self._registered)
+            torch.cuda.cudart().cudaHostUnregister(self._registered)  # type: ignore[no-untyped-call]
             self._registered = None

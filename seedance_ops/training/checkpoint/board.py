@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import torch.distributed as dist
-from torch._C._distributed_c10d import HashStore, Store
+from torch._C._distributed_c10d import HashStore, Store, TCPStore
 
 from seedance_ops.storage.errors import StorageError
 from seedance_ops.training.parallel import ProcessGroup
@@ -20,7 +20,7 @@ _LONGEST_LOOK_S = 0.5
 
 
 class Board:
-    """Notes by key, on a store of rank 0's that nothing else uses; each thread has a connection of its own."""
+    """Notes by key, on a store of rank 0's that nothing else uses; each thread has its own connection."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -34,9 +34,9 @@ class Board:
         host = os.environ.get("MASTER_ADDR", "localhost")
         server = None
         if group.rank == 0:
-            server = dist.TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=_CONNECT)
+            server = TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=_CONNECT)
         port = group.from_rank_zero(server.port if server else 0)
-        return cls(server or dist.TCPStore(host, port, is_master=False, timeout=_CONNECT))
+        return cls(server or TCPStore(host, port, is_master=False, timeout=_CONNECT))
 
     def post(self, key: str, text: str) -> None:
         """Put up a note; raises ``StorageError`` where rank 0 has gone."""

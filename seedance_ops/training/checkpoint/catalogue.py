@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import defaultdict
+from contextlib import suppress
+from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
 
 from seedance_ops.storage.client import ObjectStore
-from seedance_ops.storage.errors import ObjectExists, ObjectMissing
-from seedance_ops.training.checkpoint.manifest import MANIFEST, ROOT, Abandoned, CheckpointManifest
+from seedance_ops.storage.errors import ObjectExists, ObjectMissing, StorageError
+from seedance_ops.training.checkpoint.manifest import MANIFEST, ROOT, Abandoned, CheckpointManifest, Writer
 from seedance_ops.training.errors import Superseded
 
-_FENCE = f"{ROOT}/fence/submission-"
+_FENCE = f"{ROOT}/fence/"
+_WRITER = re.compile(r"submission-(\d+)(?:-epoch-(\d+))?")
+_CLAIMS = 20
+"""Others that may start at the same moment."""
 _DOCUMENT: TypeAdapter[CheckpointManifest | Abandoned] = TypeAdapter(CheckpointManifest | Abandoned)
 
 _log = logging.getLogger(__name__)
@@ -26,29 +32,45 @@ class CheckpointCatalogue:
         self._job_hash = job_hash
         self._submission = submission
         self._read: dict[str, CheckpointManifest | None] = {}
+        self._writer = Writer(submission, 0)
 
-    def claim(self) -> None:
-        """Announce this submission, and give up what earlier ones have not finished.
+    def claim(self) -> Writer:
+        """Announce a new writer, and give up what earlier ones have not finished.
 
         From here on an earlier one may not commit: a later one's fence stands, and where it looked before,
         the key of its manifest is taken.
-        """
-        self._store.put(f"{_FENCE}{self._submission:03d}", b"")
-        self.refuse_if_superseded()
-        self._give_up_unfinished()
 
-    def refuse_if_superseded(self) -> None:
-        """Raise where a later submission has announced itself."""
-        latest = max(int(key.removeprefix(_FENCE)) for key in self._store.list(_FENCE))
-        if latest > self._submission:
+        Raises:
+            Superseded: A later submission has announced itself.
+        """
+        for _ in range(_CLAIMS):
+            latest = self._latest()
+            self._writer = Writer(self._submission, 1)
+            if latest.submission == self._submission:
+                self._writer = Writer(self._submission, latest.epoch + 1)
+            self.refuse_if_superseded(latest)
+            with suppress(ObjectExists):
+                # Only its writer knows the token: an answer that was lost is not taken for another's claim.
+                self._store.put(f"{_FENCE}{self._writer}", uuid4().hex.encode(), if_absent=True)
+                self._give_up_unfinished()
+                return self._writer
+        raise StorageError(f"{_CLAIMS} others claim {self._store.location.uri} at the same time")
+
+    def refuse_if_superseded(self, latest: Writer | None = None) -> None:
+        """Raise where a later writer has announced itself."""
+        latest = latest or self._latest()
+        if latest > self._writer:
             raise Superseded(
-                f"submission {latest} of this variant and seed has taken over at {self._store.location.uri}; "
-                f"submission {self._submission} stops without committing anything more"
+                f"submission {latest.submission} (start {latest.epoch}) of this variant and seed has taken "
+                f"over at {self._store.location.uri}; submission {self._submission} (start "
+                f"{self._writer.epoch}) stops without committing anything more"
             )
 
     def committed(self) -> list[CheckpointManifest]:
         """The manifests of this job, oldest first; another job's and unreadable ones are named in the log."""
-        manifests = [self._manifest(key) for key in self._store.list(f"{ROOT}/step-") if key.endswith(MANIFEST)]
+        manifests = [
+            self._manifest(key) for key in self._store.list(f"{ROOT}/step-") if key.endswith(MANIFEST)
+        ]
         return sorted((manifest for manifest in manifests if manifest), key=lambda manifest: manifest.age)
 
     def commit(self, manifest: CheckpointManifest) -> None:
@@ -69,16 +91,11 @@ class CheckpointCatalogue:
         self._read.pop(key, None)
 
     def _give_up_unfinished(self) -> None:
-        """Delete the shards of checkpoints that were never committed, after making sure they never will be.
-
-        This submission's own are left: where its processes were started anew, they write the same again.
-        """
+        """Make sure that what was not committed never will be, and delete its shards."""
         folders: dict[str, list[str]] = defaultdict(list)
-        own = f"/submission-{self._submission:03d}"
         for key in self._store.list(f"{ROOT}/step-"):
             folder, _, name = key.rpartition("/")
-            if not folder.endswith(own):
-                folders[folder].append(name)
+            folders[folder].append(name)
         for folder, names in folders.items():
             if MANIFEST in names:
                 shards = names if self._is_abandoned(f"{folder}/{MANIFEST}") else []
@@ -88,7 +105,7 @@ class CheckpointCatalogue:
 
     def _abandon(self, folder: str) -> bool:
         """Whether the checkpoint is given up: not where its writer was faster."""
-        document = Abandoned(abandoned_by=self._submission).model_dump_json().encode()
+        document = Abandoned(abandoned_by=str(self._writer)).model_dump_json().encode()
         try:
             self._store.put(f"{folder}/{MANIFEST}", document, if_absent=True)
         except ObjectExists:
@@ -101,6 +118,11 @@ class CheckpointCatalogue:
             return isinstance(_DOCUMENT.validate_json(self._store.get(key)), Abandoned)
         except (ValidationError, ObjectMissing):
             return False
+
+    def _latest(self) -> Writer:
+        found = [_WRITER.fullmatch(key.removeprefix(_FENCE)) for key in self._store.list(_FENCE)]
+        writers = [Writer(int(each[1]), int(each[2] or 1)) for each in found if each]
+        return max(writers, default=Writer(0, 0))
 
     def _manifest(self, key: str) -> CheckpointManifest | None:
         if key not in self._read:  # a manifest never changes

@@ -12,7 +12,8 @@ from seedance_ops.training.checkpoint.arena import Arena
 from seedance_ops.training.checkpoint.background import Background
 from seedance_ops.training.checkpoint.board import Board
 from seedance_ops.training.checkpoint.catalogue import CheckpointCatalogue
-from seedance_ops.training.checkpoint.far_write import FarWrite
+from seedance_ops.training.checkpoint.far_write import FarWrite, decline
+from seedance_ops.training.checkpoint.manifest import Writer
 from seedance_ops.training.checkpoint.near_write import NearWrite, Staged
 from seedance_ops.training.checkpoint.object_tier import ObjectTier
 from seedance_ops.training.checkpoint.places import Places
@@ -33,7 +34,11 @@ class Checkpointer:
     """Every rank calls every method at the same step."""
 
     def __init__(
-        self, store: ObjectStore, plan: LaunchPlan, group: ProcessGroup, places: Callable[[ObjectTier], Places]
+        self,
+        store: ObjectStore,
+        plan: LaunchPlan,
+        group: ProcessGroup,
+        places: Callable[[ObjectTier], Places],
     ) -> None:
         """Nothing is read or written yet.
 
@@ -52,12 +57,15 @@ class Checkpointer:
         self._boards: tuple[Board, Board] | None = None
         self._shared_by: int | None = None
         self._uploading: int | None = None
+        self._writer = Writer(plan.submission, 0)
         self.skipped = 0
         """Checkpoints that were due while the one before was still being written."""
 
     def restore(self, state: TrainingState) -> Restored | None:
         """Take up the newest committed checkpoint that verifies on every rank, if there is one."""
-        return Restoring(self._plan, self._group, self._places, self._catalogue, self._arena).restore(state)
+        restoring = Restoring(self._plan, self._group, self._places, self._catalogue, self._arena)
+        self._writer, restored = restoring.restore(state)
+        return restored
 
     def save(self, state: TrainingState, position: Position, before: Callable[[], None]) -> bool:
         """Stage a checkpoint and begin to write it; whether that was done.
@@ -81,7 +89,8 @@ class Checkpointer:
         near_busy, far_busy = self._agreed()
         if near_busy:
             self.skipped += 1
-            _log.warning("step %d: no checkpoint, the one before is still being written", position.step)
+            if self._group.rank == 0:
+                _log.warning("step %d: no checkpoint, the one before is still being written", position.step)
             return False
         self._begin(state, position, before, far_is_free=not far_busy)
         if position.final:
@@ -96,7 +105,12 @@ class Checkpointer:
 
     def records(self) -> list[CheckpointWriteRecord]:
         """What was committed since the last call; of rank 0."""
-        return [record for background in (self._near, self._far) for each in background.results() for record in each]
+        return [
+            record
+            for background in (self._near, self._far)
+            for each in background.results()
+            for record in each
+        ]
 
     def clear(self) -> None:
         """Delete what lies on the node: the last checkpoint is in the object store."""
@@ -122,7 +136,9 @@ class Checkpointer:
                 if self._plan.checkpoint.on_failure == "stop" or isinstance(failure, Superseded):
                     raise failure
                 if self._group.rank == 0:
-                    _log.error("a checkpoint could not be written by rank %d, training goes on: %s", rank, failure)
+                    _log.error(
+                        "a checkpoint could not be written by rank %d, training goes on: %s", rank, failure
+                    )
         return any(near for near, _, _ in told), any(far for _, far, _ in told)
 
     def _begin(
@@ -130,7 +146,7 @@ class Checkpointer:
     ) -> None:
         number = -(-position.step // self._plan.checkpoint.interval_steps)
         far = self._places.is_far(number, final=position.final)
-        if far and not far_is_free:
+        if far and not far_is_free and self._group.rank == 0:
             _log.warning("step %d: not to the object store, the last upload is under way", position.step)
         began_s = time.perf_counter()
         pieces = self._pieces()
@@ -138,12 +154,15 @@ class Checkpointer:
         rooms = self._arena.room([layout.total_bytes for layout in layouts.values()])
         for layout, room in zip(layouts.values(), rooms, strict=True):
             layout.stage(room)
-        staged = Staged(position, dict(zip(layouts, rooms, strict=True)), began_s, time.perf_counter() - began_s)
+        staged = Staged(
+            position, dict(zip(layouts, rooms, strict=True)), began_s, time.perf_counter() - began_s
+        )
         near_board, far_board = self._open_boards()
         uploads = far and far_is_free
         near = NearWrite(
             staged=staged,
             plan=self._plan,
+            writer=self._writer,
             group=self._group,
             tiers=self._places.near_of(number, final=position.final),
             board=near_board,
@@ -153,10 +172,17 @@ class Checkpointer:
         )
 
         def work() -> list[CheckpointWriteRecord]:
-            manifest, records = near.run()
+            try:
+                manifest, records = near.run()
+            except Exception as error:
+                if uploads:
+                    decline(far_board, position.step, self._group.rank, error)
+                raise
             if uploads:
                 self._far.begin(
-                    FarWrite(manifest, self._plan, self._group, near.tiers[-1], self._places.object, far_board).run
+                    FarWrite(
+                        manifest, self._plan, self._group, near.tiers[-1], self._places.object, far_board
+                    ).run
                 )
             return records
 

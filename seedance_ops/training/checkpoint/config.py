@@ -35,7 +35,7 @@ class Cadence(StrictModel):
     """Every how many checkpoints one goes to a tier; 0: none. The last one goes to all that are used."""
 
     memory: int = Field(default=0, ge=0, le=1000)
-    """``/dev/shm`` of each node: survives the processes, not the node; takes as much memory as a checkpoint."""
+    """``/dev/shm`` of each node: outlives the processes, not the node; takes two checkpoints of memory."""
     local: int = Field(default=1, ge=0, le=1000)
     """The disk of each node."""
     object: int = Field(default=1, ge=1, le=1000)

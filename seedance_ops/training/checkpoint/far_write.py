@@ -43,12 +43,14 @@ class FarWrite:
             for name in self._own():
                 self._upload(name)
         except Exception as error:
-            self.board.post(self._key(self.group.rank), f"rank {self.group.rank}: {error}")
+            decline(self.board, self.manifest.step, self.group.rank, error)
             raise
-        self.board.post(self._key(self.group.rank), _STORED)
+        self.board.post(_key(self.manifest.step, self.group.rank), _STORED)
         if self.group.rank != 0:
             return []
-        told = self.board.read([self._key(rank) for rank in range(self.group.world_size)], PATIENCE_S)
+        keys = [_key(self.manifest.step, rank) for rank in range(self.group.world_size)]
+        told = self.board.read(keys, PATIENCE_S)
+        self.board.take_down(keys)
         if errors := [text for text in told if text != _STORED]:
             raise StorageError(f"step {self.manifest.step}: {'; '.join(errors[:4])}")
         self.target.commit(self.manifest)
@@ -56,7 +58,9 @@ class FarWrite:
         for old in superfluous(self.target.committed(), self.plan.checkpoint.keep):
             self.target.delete(old)
         return [
-            CheckpointWriteRecord(self.manifest.step, self.target.name, self.manifest.total_bytes, write_s, 0.0)
+            CheckpointWriteRecord(
+                self.manifest.step, self.target.name, self.manifest.total_bytes, write_s, 0.0
+            )
         ]
 
     def _own(self) -> list[str]:
@@ -72,5 +76,11 @@ class FarWrite:
             file.check(data)
             self.target.store(self.manifest.folder, name, data)
 
-    def _key(self, rank: int) -> str:
-        return f"far/{self.manifest.step}/{rank}"
+
+def decline(board: Board, step: int, rank: int, why: Exception) -> None:
+    """Say that a rank has nothing to upload, so that rank 0 does not wait for it."""
+    board.post(_key(step, rank), f"rank {rank}: {why}")
+
+
+def _key(step: int, rank: int) -> str:
+    return f"far/{step}/{rank}"

@@ -73,7 +73,7 @@ class FileTier:
 
     def committed(self) -> list[CheckpointManifest]:
         """Those of this run, job and boot whose manifest is whole; others are named in the log."""
-        found = [self._load(path) for path in (self._root / ROOT).glob(f"step-*/submission-*/{MANIFEST}")]
+        found = [self._load(path) for path in (self._root / ROOT).glob(f"step-*/*/{MANIFEST}")]
         return sorted((manifest for manifest in found if manifest), key=lambda manifest: manifest.age)
 
     def size(self, folder: str, name: str) -> int | None:
@@ -112,7 +112,7 @@ class FileTier:
 
         At the start of a submission only, when no other is alive on this node.
         """
-        for folder in (self._root / ROOT).glob("step-*/submission-*"):
+        for folder in (self._root / ROOT).glob("step-*/*"):
             if self._load(folder / MANIFEST) is None:
                 self._remove(folder)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,17 @@ from seedance_ops.training.errors import CheckpointError
 MANIFEST = "manifest.json"
 ROOT = "checkpoints"
 _COMMON = "common-"
+
+
+class Writer(NamedTuple):
+    """One start of a submission's processes; a later one has the greater one of both."""
+
+    submission: int
+    epoch: int
+    """Counted in the object store, from 1: a clock cannot be trusted, and a launcher may start anew."""
+
+    def __str__(self) -> str:
+        return f"submission-{self.submission:03d}-epoch-{self.epoch:03d}"
 
 
 class CheckpointFile(StrictModel):
@@ -69,6 +80,8 @@ class CheckpointManifest(StrictModel):
     samples_seen: int = Field(ge=0)
     world_size: int = Field(ge=1)
     submission: int = Field(ge=1)
+    epoch: int = Field(ge=1)
+    """Which start of the submission's processes wrote it."""
     final: bool
     train_elapsed_s: float
     """Training time up to here, over all submissions that led to it."""
@@ -82,12 +95,17 @@ class CheckpointManifest(StrictModel):
     @property
     def folder(self) -> str:
         """Where its files lie, relative to the run's place in a tier."""
-        return checkpoint_folder(self.step, self.submission)
+        return checkpoint_folder(self.step, self.writer)
 
     @property
-    def age(self) -> tuple[int, int]:
+    def writer(self) -> Writer:
+        """Whose it is."""
+        return Writer(self.submission, self.epoch)
+
+    @property
+    def age(self) -> tuple[int, Writer]:
         """Sorts checkpoints from old to new."""
-        return self.step, self.submission
+        return self.step, self.writer
 
     @property
     def total_bytes(self) -> int:
@@ -107,14 +125,14 @@ class CheckpointManifest(StrictModel):
 
 
 class Abandoned(StrictModel):
-    """What stands in a manifest's place where a later submission has given up an unfinished checkpoint.
+    """What stands in a manifest's place where a later writer has given up an unfinished checkpoint.
 
     Whoever writes first under that key has decided whether the checkpoint counts, for good.
     """
 
-    abandoned_by: int
+    abandoned_by: str
 
 
-def checkpoint_folder(step: int, submission: int) -> str:
-    """A folder for each submission: one that was given up for lost cannot overwrite its successor."""
-    return f"{ROOT}/step-{step:08d}/submission-{submission:03d}"
+def checkpoint_folder(step: int, writer: Writer) -> str:
+    """A folder for each writer: one that was given up for lost cannot overwrite its successor."""
+    return f"{ROOT}/step-{step:08d}/{writer}"

@@ -12,7 +12,12 @@ from seedance_ops.storage.errors import StorageError
 from seedance_ops.strict_model import StrictModel
 from seedance_ops.training.checkpoint.board import Board
 from seedance_ops.training.checkpoint.file_tier import FileTier
-from seedance_ops.training.checkpoint.manifest import CheckpointFile, CheckpointManifest, checkpoint_folder
+from seedance_ops.training.checkpoint.manifest import (
+    CheckpointFile,
+    CheckpointManifest,
+    Writer,
+    checkpoint_folder,
+)
 from seedance_ops.training.checkpoint.state import Position
 from seedance_ops.training.metrics.records import CheckpointWriteRecord
 from seedance_ops.training.parallel import ProcessGroup
@@ -59,6 +64,7 @@ class NearWrite:
 
     staged: Staged
     plan: LaunchPlan
+    writer: Writer
     group: ProcessGroup
     tiers: Sequence[FileTier]
     board: Board
@@ -105,7 +111,7 @@ class NearWrite:
         return _Report(error=f"rank {self.group.rank}: {failure}"), failure
 
     def _store(self) -> tuple[CheckpointFile, ...]:
-        folder = checkpoint_folder(self.staged.position.step, self.plan.submission)
+        folder = checkpoint_folder(self.staged.position.step, self.writer)
         shards = self.staged.shards.items()
         with ThreadPoolExecutor(1, "checkpoint-digest") as beside:
             files = beside.map(lambda shard: CheckpointFile.describe(*shard), shards)
@@ -117,7 +123,9 @@ class NearWrite:
     def _judged(self) -> _Verdict:
         try:
             ranks = range(self.group.world_size)
-            told = self.board.read([self._key(rank) for rank in ranks], PATIENCE_S)
+            keys = [self._key(rank) for rank in ranks]
+            told = self.board.read(keys, PATIENCE_S)
+            self.board.take_down(keys)
             reports = [_Report.model_validate_json(text) for text in told]
             if errors := [report.error for report in reports if report.error]:
                 return _Verdict(error="; ".join(errors[:4]))
@@ -141,7 +149,8 @@ class NearWrite:
             step=position.step,
             samples_seen=position.samples_seen,
             world_size=self.group.world_size,
-            submission=self.plan.submission,
+            submission=self.writer.submission,
+            epoch=self.writer.epoch,
             final=position.final,
             train_elapsed_s=position.train_elapsed_s,
             metrics=position.metrics,
@@ -166,7 +175,9 @@ class NearWrite:
             return []
         write_s = time.perf_counter() - self.staged.began_s
         return [
-            CheckpointWriteRecord(manifest.step, tier.name, manifest.total_bytes, write_s, self.staged.stall_s)
+            CheckpointWriteRecord(
+                manifest.step, tier.name, manifest.total_bytes, write_s, self.staged.stall_s
+            )
             for tier in self.tiers
         ]
 

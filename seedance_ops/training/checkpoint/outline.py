@@ -1,4 +1,4 @@
-"""A tree of tensors and plain values, as the tensors by name and JSON for the rest: reading it runs no code."""
+"""A tree of tensors and plain values: the tensors by name, and JSON for the rest. Reading it runs no code."""
 
 from __future__ import annotations
 
@@ -77,9 +77,14 @@ class _Encoder:
 
     def _keep(self, tensor: torch.Tensor, path: str) -> str:
         """The name a tensor is stored under; tied weights are stored once."""
+        if tensor.layout != torch.strided or tensor.is_quantized or type(tensor) is not torch.Tensor:
+            kind = "quantized" if tensor.is_quantized else f"{type(tensor).__name__}, {tensor.layout}"
+            raise CheckpointError(f"{path} is a tensor of a kind that a checkpoint cannot hold: {kind}")
         identity = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.device)
         if tensor.numel() and identity in self._names:
             return self._names[identity]
+        while path in self._tensors:
+            path += "'"  # keys that differ in kind alone, as 1 and "1"
         self._names[identity] = path
         self._tensors[path] = tensor
         return path

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from blake3 import blake3
-
 from seedance_ops.training.checkpoint.config import Cadence
 from seedance_ops.training.checkpoint.file_tier import FileTier
+from seedance_ops.training.checkpoint.node_folders import node_folders, run_name
 from seedance_ops.training.checkpoint.object_tier import ObjectTier
 from seedance_ops.training.plan import LaunchPlan
-
-_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of the user's own is made in it
 
 
 @dataclass(frozen=True)
@@ -25,35 +21,27 @@ class Places:
     cadence: Cadence
 
     @classmethod
-    def of(cls, plan: LaunchPlan, folder: Path, tier: ObjectTier) -> Places:
-        """Near ones have folders of this run alone, the same for all its submissions.
+    def of(cls, plan: LaunchPlan, beside: Path | None, node: int, tier: ObjectTier) -> Places:
+        """See ``node_folders``.
 
         Args:
             plan: What is asked for.
-            folder: On the node's disk, for all runs; the plan may name another.
+            beside: The launch's own folder.
+            node: Which one this is, from 0.
             tier: The object store's.
         """
         cadence = plan.checkpoint.cadence
-        run = f"{plan.storage.endpoint_url or 'aws'} {plan.storage.uri}"
-        key = str(blake3(run.encode()).hexdigest())[:20]
-        roots = {
-            "memory": _MEMORY / f"seedance-{os.getuid()}-{key}",
-            "local": Path(plan.checkpoint.local_folder or folder) / key,
-        }
         near = tuple(
-            FileTier(name, root, run, plan.job_hash)
-            for name, root in roots.items()
+            FileTier(name, root, run_name(plan), plan.job_hash)
+            for name, root in node_folders(plan, beside, node).items()
             if getattr(cadence, name)
         )
         return cls(near, tier, cadence)
 
     def near_of(self, number: int, *, final: bool) -> tuple[FileTier, ...]:
         """Where on the node the checkpoint of that number goes, counted from 1."""
-        return tuple(
-            tier for tier in self.near if final or number % getattr(self.cadence, tier.name) == 0
-        )
+        return tuple(tier for tier in self.near if final or number % getattr(self.cadence, tier.name) == 0)
 
     def is_far(self, number: int, *, final: bool) -> bool:
         """Whether it goes to the object store."""
         return final or number % self.cadence.object == 0
-

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seedance_ops.storage.errors import StorageError
 from seedance_ops.training.checkpoint.arena import Arena
 from seedance_ops.training.checkpoint.catalogue import CheckpointCatalogue
-from seedance_ops.training.checkpoint.manifest import CheckpointFile, CheckpointManifest, rank_file
+from seedance_ops.training.checkpoint.manifest import CheckpointFile, CheckpointManifest, Writer, rank_file
 from seedance_ops.training.checkpoint.places import Places
 from seedance_ops.training.checkpoint.shard_format import ShardContent
 from seedance_ops.training.checkpoint.state import Position, Restored, TrainingState
@@ -32,21 +33,24 @@ class Restoring:
     catalogue: CheckpointCatalogue
     arena: Arena
 
-    def restore(self, state: TrainingState) -> Restored | None:
-        """The newest that verifies on every rank, if there is one.
+    def restore(self, state: TrainingState) -> tuple[Writer, Restored | None]:
+        """Claim the run, and take up the newest that verifies on every rank, if there is one.
 
         Raises:
             CheckpointError: There is one, and this number of ranks cannot take it up.
             Superseded: A later submission has taken over.
             StorageError: The object store does not answer, or refuses.
         """
-        for manifest, is_far in self._candidates():
+        writer, candidates = self._claimed()
+        for manifest, is_far in candidates:
             self._refuse_other_ranks(manifest, state)
             read = self._read(manifest)
             problems = [text for text in self.group.gather(read if isinstance(read, str) else None) if text]
             if problems:
                 _log.error(
-                    "checkpoint of step %d is damaged, trying the one before: %s", manifest.step, problems
+                    "checkpoint of step %d is damaged, trying the one before: %s",
+                    manifest.step,
+                    "; ".join(problems),
                 )
                 continue
             assert not isinstance(read, str)
@@ -59,26 +63,36 @@ class Restoring:
                     self.group.world_size,
                     manifest.world_size,
                 )
-            _log.info("resuming after step %d of submission %d", manifest.step, manifest.submission)
-            return Restored(_position(manifest), random, is_far)
-        return None
+            if self.group.rank == 0:
+                print(
+                    f"seedance: resuming after step {manifest.step} of submission {manifest.submission}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+            return writer, Restored(_position(manifest), random, is_far)
+        return writer, None
 
-    def _candidates(self) -> list[tuple[CheckpointManifest, bool]]:
-        """What is committed in the object store (true), or on every node only; newest first, alike on all ranks."""
-        far: list[CheckpointManifest] = []
+    def _claimed(self) -> tuple[Writer, list[tuple[CheckpointManifest, bool]]]:
+        """Who writes from here on, and what is committed, newest first, alike on all ranks.
+
+        With each, whether the object store has it.
+        """
+        writer, far = Writer(self.plan.submission, 0), list[CheckpointManifest]()
         if self.group.rank == 0:
-            self.catalogue.claim()
-            far = self.catalogue.committed()
+            writer, far = self.catalogue.claim(), self.catalogue.committed()
         if self.group.local_rank == 0:
             for tier in self.places.near:
                 tier.sweep()
-        far = self.group.from_rank_zero(far)  # also a barrier: nobody reads what is being swept
-        near = self.group.gather({each.folder: each for tier in self.places.near for each in tier.committed()})
+        # Also a barrier: nobody reads what is being swept.
+        writer, far = self.group.from_rank_zero((writer, far))
+        near = self.group.gather(
+            {each.folder: each for tier in self.places.near for each in tier.committed()}
+        )
         found = {each.folder: (each, True) for each in far}
         for folder, manifest in near[0].items():
             if all(manifests.get(folder) == manifest for manifests in near):
                 found.setdefault(folder, (manifest, False))
-        return sorted(found.values(), key=lambda each: each[0].age, reverse=True)
+        return writer, sorted(found.values(), key=lambda each: each[0].age, reverse=True)
 
     def _refuse_other_ranks(self, manifest: CheckpointManifest, state: TrainingState) -> None:
         if manifest.world_size != self.group.world_size and not state.reduction.fits_any_world_size:
@@ -89,9 +103,7 @@ class Restoring:
                 "checkpoints any number can take up, with gradient_compression.flush_on_save: true"
             )
 
-    def _read(
-        self, manifest: CheckpointManifest
-    ) -> tuple[list[ShardContent], ShardContent | None] | str:
+    def _read(self, manifest: CheckpointManifest) -> tuple[list[ShardContent], ShardContent | None] | str:
         """The shards that this rank needs, or what is wrong with them."""
         files = list(manifest.common)
         own = manifest.file(rank_file(self.group.rank))
@@ -134,9 +146,15 @@ class Restoring:
         raise CheckpointError("; ".join(problems.values()))
 
     def _repair(
-        self, manifest: CheckpointManifest, file: CheckpointFile, problems: Mapping[Tier, str], room: memoryview
+        self,
+        manifest: CheckpointManifest,
+        file: CheckpointFile,
+        problems: Mapping[Tier, str],
+        room: memoryview,
     ) -> None:
-        """Write what was read whole over the node's damaged copy."""
+        """Write what was read whole over the node's damaged copy; one rank of the node does it."""
+        if file.name != rank_file(self.group.rank) and self.group.local_rank != 0:
+            return
         for tier, problem in problems.items():
             _log.error("%s; another tier has it whole", problem)
             try:

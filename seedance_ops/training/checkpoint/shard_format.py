@@ -60,8 +60,10 @@ class ShardLayout:
         ends = list(accumulate((tensor.nbytes for _, tensor in ordered), initial=0))
         head: dict[str, Any] = {_METADATA: {_OUTLINE: json.dumps(tree, separators=(",", ":"))}}
         for (name, tensor), (begin, end) in zip(ordered, pairwise(ends), strict=True):
-            if tensor.dtype not in _NAMES or tensor.layout != torch.strided:
-                raise CheckpointError(f"{name} is {tensor.dtype}, {tensor.layout}: a checkpoint cannot hold it")
+            if tensor.dtype not in _NAMES:
+                raise CheckpointError(
+                    f"{name} is {tensor.dtype}, {tensor.layout}: a checkpoint cannot hold it"
+                )
             head[name] = {
                 "dtype": _NAMES[tensor.dtype],
                 "shape": list(tensor.shape),
@@ -70,9 +72,7 @@ class ShardLayout:
         text = json.dumps(head, separators=(",", ":")).encode()
         text += b" " * (-(_LENGTH_BYTES + len(text)) % ALIGNMENT)
         header = len(text).to_bytes(_LENGTH_BYTES, "little") + text
-        return cls(
-            header, tuple(tensor for _, tensor in ordered), tuple(len(header) + each for each in ends)
-        )
+        return cls(header, tuple(tensor for _, tensor in ordered), tuple(len(header) + each for each in ends))
 
     def stage(self, target: memoryview) -> None:
         """Copy the shard's content; of tensors on a GPU in their own stream, until they have arrived."""
@@ -129,10 +129,15 @@ def _tensors(head: Mapping[str, Any], data: memoryview) -> Iterator[tuple[str, t
         begin, end = (int(offset) for offset in entry["data_offsets"])
         if min(shape, default=0) < 0 or not 0 <= begin <= end <= len(data):
             raise ValueError(f"{name} lies at {begin} … {end} of {len(data)} bytes")
+        if begin % dtype.itemsize:
+            raise ValueError(f"{name} begins at {begin}, between two elements")
         if math.prod(shape) * dtype.itemsize != end - begin:
             raise ValueError(f"{name} has {end - begin} bytes, which is not its shape {shape}")
-        yield name, (
-            torch.frombuffer(data[begin:end], dtype=dtype).view(shape)
-            if begin < end
-            else torch.empty(shape, dtype=dtype)
+        yield (
+            name,
+            (
+                torch.frombuffer(data[begin:end], dtype=dtype).view(shape)
+                if begin < end
+                else torch.empty(shape, dtype=dtype)
+            ),
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +15,10 @@ from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.errors import ObjectExists
 from seedance_ops.training.checkpoint.catalogue import CheckpointCatalogue
 from seedance_ops.training.checkpoint.config import KeepBest, KeepPolicy
-from seedance_ops.training.checkpoint.encoding import read_tree, write_tree
 from seedance_ops.training.checkpoint.manifest import CheckpointFile, CheckpointManifest
+from seedance_ops.training.checkpoint.outline import Outline, assemble
 from seedance_ops.training.checkpoint.retention import superfluous
+from seedance_ops.training.checkpoint.shard_format import ALIGNMENT, ShardContent, ShardLayout
 from seedance_ops.training.errors import CheckpointError, Superseded
 from seedance_ops.training.randomness import random_state, restore_random_state, seed_all
 
@@ -48,50 +49,131 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def written(tree: Any) -> bytearray:
+    """The bytes of a shard with this content."""
+    outline = Outline.of(tree, "t")
+    layout = ShardLayout.plan(outline.tensors, outline.tree)
+    data = bytearray(layout.total_bytes)
+    layout.stage(memoryview(data))
+    return data
+
+
+def read(data: bytearray) -> Any:
+    content = ShardContent.parse(memoryview(data))
+    return assemble(content.tree, lambda name: content.tensors[name])
+
+
 @settings(max_examples=80, deadline=None)
 @given(TREES)
-def test_plain_values_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, tree: Any) -> None:
-    path = tmp_path_factory.getbasetemp() / "tree.safetensors"
-    write_tree(path, {"tree": tree})
-    assert same(read_tree(path)["tree"], tree)
+def test_plain_values_come_back_as_they_were(tree: Any) -> None:
+    assert same(read(written({"tree": tree}))["tree"], tree)
 
 
-def test_an_optimiser_comes_back_bit_by_bit(tmp_path: Path) -> None:
+def test_an_optimiser_comes_back_bit_by_bit() -> None:
     model = torch.nn.Linear(4, 3)
     optimizer = torch.optim.AdamW(model.parameters())
     model(torch.randn(2, 4)).sum().backward()
     optimizer.step()
-    write_tree(tmp_path / "o.safetensors", optimizer.state_dict())
-    state = read_tree(tmp_path / "o.safetensors")
+    state = read(written(optimizer.state_dict()))
     assert state["param_groups"] == optimizer.state_dict()["param_groups"]
     for key, value in optimizer.state_dict()["state"].items():
         for name, tensor in value.items():
             assert torch.equal(state["state"][key][name], tensor)
 
 
-def test_tied_weights_and_views_are_stored(tmp_path: Path) -> None:
+def test_tied_weights_and_views_are_stored() -> None:
     base = torch.arange(12.0)
     tree = {"a": base, "tied": base, "row": base.view(3, 4)[1], "turned": base.view(3, 4).T, "none": base[:0]}
-    write_tree(tmp_path / "t.safetensors", tree)
-    back = read_tree(tmp_path / "t.safetensors")
+    data = written(tree)
+    back = read(data)
     assert all(torch.equal(back[name], tensor) for name, tensor in tree.items())
+    assert len(data) == ALIGNMENT + (12 + 4 + 12) * 4, "tied weights once"
 
 
-def test_what_cannot_be_stored_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.bool, torch.int64, torch.complex64]
+)
+def test_elements_of_every_kind_come_back_bit_by_bit(dtype: torch.dtype) -> None:
+    bits = torch.randint(0, 2, (5, 16), dtype=torch.uint8)
+    tensor = bits.view(dtype)
+    back = read(written({"x": tensor, "scalar": torch.tensor(True)}))
+    assert back["x"].dtype == dtype
+    assert torch.equal(back["x"].view(torch.uint8), bits)
+    assert back["scalar"].shape == ()
+
+
+def test_keys_that_differ_in_kind_alone_keep_their_tensors() -> None:
+    back = read(written({2: torch.tensor([1.0]), "2": torch.tensor([2.0])}))
+    assert (back[2], back["2"]) == (torch.tensor([1.0]), torch.tensor([2.0]))
+
+
+def test_other_programs_read_it() -> None:
+    """The format is that of safetensors, by Hugging Face's own reader."""
+    from safetensors.torch import load
+
+    weights = {"w": torch.randn(3, 5), "n": torch.arange(7), "h": torch.randn(2).half()}
+    found = load(bytes(written(weights)))
+    assert {name.removeprefix("t."): tensor.tolist() for name, tensor in found.items()} == {
+        name: tensor.tolist() for name, tensor in weights.items()
+    }
+
+
+def test_what_cannot_be_stored_is_named() -> None:
     with pytest.raises(CheckpointError, match=r"t\.opaque is a object"):
-        write_tree(tmp_path / "t.safetensors", {"opaque": object()})
-    assert list(tmp_path.iterdir()) == []
+        written({"opaque": object()})
+    with pytest.raises(CheckpointError, match=r"t\.sparse is .*: Tensor, torch\.sparse_coo"):
+        written({"sparse": torch.eye(3).to_sparse()})
 
 
-def test_a_torn_file_is_no_checkpoint(tmp_path: Path) -> None:
-    path = tmp_path / "t.safetensors"
-    write_tree(path, {"a": torch.arange(100)})
-    path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(CheckpointError, match=r"t\.safetensors"):
-        read_tree(path)
+def test_a_torn_file_is_no_checkpoint() -> None:
+    data = written({"a": torch.arange(100), "b": torch.arange(3.0)})
+    for length in (0, 5, 100, ALIGNMENT, len(data) - 8):
+        with pytest.raises(CheckpointError):
+            ShardContent.parse(memoryview(data)[:length])
 
 
-def test_random_numbers_continue_where_they_were(tmp_path: Path) -> None:
+def _forged(head: object) -> bytearray:
+    text = json.dumps(head).encode()
+    return bytearray(len(text).to_bytes(8, "little") + text + bytes(64))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"dtype": "F32", "shape": [4], "data_offsets": [0, 1 << 40]},
+        {"dtype": "F32", "shape": [1 << 40], "data_offsets": [0, 64]},
+        {"dtype": "F32", "shape": [-4], "data_offsets": [0, 16]},
+        {"dtype": "F32", "shape": [2**32, 2**32], "data_offsets": [0, 0]},
+        {"dtype": "F32", "shape": [4], "data_offsets": [-16, 0]},
+        {"dtype": "F32", "shape": [4], "data_offsets": [32, 16]},
+        {"dtype": "PICKLE", "shape": [4], "data_offsets": [0, 16]},
+        {"dtype": "F32", "shape": "4", "data_offsets": [0]},
+        {"dtype": "F32", "shape": [4], "data_offsets": [1, 17]},
+        "F32",
+    ],
+)
+def test_a_hostile_header_is_refused(entry: object) -> None:
+    metadata = {"seedance.tree": "null"}
+    with pytest.raises(CheckpointError, match="no checkpoint file"):
+        ShardContent.parse(memoryview(_forged({"__metadata__": metadata, "x": entry})))
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"$": "tensor", "name": "somebody.elses"},
+        {"$": "builtins.eval", "items": []},
+        {"$": "mapping", "items": [[{"$": "list", "items": []}, 1]]},
+        {"$": "float", "text": "__import__"},
+        {"no": "tag"},
+    ],
+)
+def test_a_hostile_outline_is_refused(tree: object) -> None:
+    with pytest.raises(CheckpointError, match="not valid"):
+        assemble(tree, {"x": torch.ones(1)}.__getitem__)
+
+
+def test_random_numbers_continue_where_they_were() -> None:
     import random
 
     import numpy as np
@@ -101,10 +183,10 @@ def test_random_numbers_continue_where_they_were(tmp_path: Path) -> None:
 
     seed_all(5, rank=1)
     draw()
-    write_tree(tmp_path / "r.safetensors", random_state())
+    kept = written(random_state())
     expected = draw(), draw()
     seed_all(6)
-    restore_random_state(read_tree(tmp_path / "r.safetensors"))
+    restore_random_state(read(kept))
     assert (draw(), draw()) == expected
 
 
@@ -115,11 +197,12 @@ def manifest(step: int, *, submission: int = 1, job_hash: str = "h", final: bool
         samples_seen=step,
         world_size=1,
         submission=submission,
+        epoch=1,
         final=final,
         train_elapsed_s=0.0,
         metrics=metrics,
         written_at_s=0.0,
-        files=(CheckpointFile(name="model.safetensors", bytes=1, sha256="x"),),
+        files=(CheckpointFile.describe("common-0000.safetensors", memoryview(b"x")),),
     )
 
 
@@ -149,7 +232,7 @@ def test_the_final_one_stays_where_the_policy_says_so() -> None:
 def test_the_newest_is_never_deleted(ages: list[tuple[int, int]], last: int) -> None:
     manifests = [manifest(step, submission=submission) for step, submission in ages]
     gone = superfluous(manifests, KeepPolicy(last=last))
-    assert max(ages) not in [each.age for each in gone]
+    assert max(ages) not in [(each.step, each.submission) for each in gone]
 
 
 def test_another_jobs_and_unreadable_checkpoints_are_passed_over(store: ObjectStore) -> None:
@@ -157,7 +240,7 @@ def test_another_jobs_and_unreadable_checkpoints_are_passed_over(store: ObjectSt
     catalogue.claim()
     for each in (manifest(2), manifest(1), manifest(3, job_hash="other")):
         catalogue.commit(each)
-    store.put("checkpoints/step-00000009/submission-001/manifest.json", b"{")
+    store.put("checkpoints/step-00000009/submission-001-epoch-001/manifest.json", b"{")
     assert [each.step for each in catalogue.committed()] == [1, 2]
 
 
@@ -165,8 +248,9 @@ def test_a_checkpoint_is_committed_once(store: ObjectStore) -> None:
     catalogue = CheckpointCatalogue(store, "h", 1)
     catalogue.claim()
     catalogue.commit(manifest(1))
-    with pytest.raises(ObjectExists):
+    with pytest.raises(Superseded, match="somebody else has decided"):
         catalogue.commit(manifest(1, final=True))
+    catalogue.commit(manifest(1))  # whose first answer was lost, say
 
 
 def test_an_earlier_submission_cannot_commit_after_a_later_one_has_started(store: ObjectStore) -> None:
@@ -180,10 +264,32 @@ def test_an_earlier_submission_cannot_commit_after_a_later_one_has_started(store
         CheckpointCatalogue(store, "h", 1).claim()
 
 
+def test_a_second_start_of_one_submission_takes_over_from_the_first(store: ObjectStore) -> None:
+    """torchrun starts processes anew, and a launcher may believe that it has not started any."""
+    first, second = CheckpointCatalogue(store, "h", 7), CheckpointCatalogue(store, "h", 7)
+    assert (first.claim().epoch, second.claim().epoch) == (1, 2)
+    with pytest.raises(Superseded, match="start 2"):
+        first.commit(manifest(1, submission=7))
+
+
+def test_what_was_never_finished_is_deleted_and_can_not_count_later(store: ObjectStore) -> None:
+    first = CheckpointCatalogue(store, "h", 1)
+    first.claim()
+    shard = f"{manifest(5).folder}/common-0000.safetensors"
+    store.put(shard, b"half")
+    second = CheckpointCatalogue(store, "h", 2)
+    second.claim()
+    assert shard not in store.list()
+    assert second.committed() == []
+    late = manifest(5).model_dump_json(indent=1).encode()
+    with pytest.raises(ObjectExists):  # the first has looked at the fences before, and is slow
+        store.put(f"{manifest(5).folder}/manifest.json", late, if_absent=True)
+
+
 def test_a_deleted_checkpoint_leaves_nothing(store: ObjectStore) -> None:
     catalogue = CheckpointCatalogue(store, "h", 1)
     catalogue.claim()
-    store.put("checkpoints/step-00000001/submission-001/model.safetensors", b"x")
+    store.put("checkpoints/step-00000001/submission-001-epoch-001/common-0000.safetensors", b"x")
     catalogue.commit(manifest(1))
     catalogue.delete(manifest(1))
     assert store.list("checkpoints/step-") == []

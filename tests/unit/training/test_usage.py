@@ -73,22 +73,28 @@ def test_energy_is_read_between_flushes_but_not_at_every_step(monkeypatch: pytes
 
 
 def test_a_flush_tells_what_was_used_and_its_own_request_in_the_next(store: ObjectStore) -> None:
-    log = RunLog(RunTables(store, plan(1), 0), None, UsageMeter(0, store.traffic, None))
+    of_checkpoints = Traffic()
+    log = RunLog(
+        RunTables(store, plan(1), 0),
+        None,
+        UsageMeter(0, store.traffic, None),
+        UsageMeter(0, lambda: of_checkpoints, None),
+    )
     log.add_step(step(1))
     log.flush()
     # The steps' part, and a listing to find its number.
     assert sums(read_usage(store).to_pylist()).keys() == {
         ("run", "requests", "put"), ("run", "requests", "list"), ("run", "egress", "-"),
     }  # fmt: skip
-    store.put("checkpoints/model", bytes(5000))
-    log.add_checkpoint([CheckpointWriteRecord(1, "object", 5000, 0.1, 0.1)])
+    of_checkpoints = Traffic({"put": 1}, 5000)
+    log.add_checkpoints([CheckpointWriteRecord(1, "object", 5000, 0.1, 0.1)])
     log.flush()
     found = sums(read_usage(store).to_pylist())
     assert found["checkpoint", "requests", "put"] == 1
     assert found["checkpoint", "egress", "-"] == pytest.approx(5e-6)
-    # Parts of steps, usage and checkpoint_writes, with a listing each.
+    # Parts of steps, usage and checkpoint_writes, with a listing each; and the test has listed once.
     assert found["run", "requests", "put"] == 3
-    assert found["run", "requests", "list"] == 3
+    assert found["run", "requests", "list"] == 4
 
 
 def test_what_was_flushed_stays_and_submissions_and_ranks_add_up(store: ObjectStore) -> None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import random
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from seedance_ops.storage import bulk
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.config import StorageLocation
-from seedance_ops.storage.errors import AccessDenied, ObjectExists, StoreUnreachable
+from seedance_ops.storage.connection import connect
+from seedance_ops.storage.errors import (
+    AccessDenied,
+    ObjectExists,
+    ObjectMissing,
+    StorageError,
+    StoreUnreachable,
+)
 
 
 def test_a_race_of_conditional_puts_has_one_winner(location: StorageLocation) -> None:
@@ -51,3 +60,57 @@ def test_no_server_is_told_apart_from_no_object(location: StorageLocation) -> No
     nowhere = location.model_copy(update={"endpoint_url": "http://127.0.0.1:9"})
     with pytest.raises(StoreUnreachable, match="is the server up"):
         ObjectStore(nowhere).get("a")
+
+
+@pytest.mark.parametrize("size", [0, 1, 5 << 20, (5 << 20) + 1, 12_345_678])
+def test_a_buffer_comes_back_whatever_its_number_of_parts(
+    location: StorageLocation, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(bulk, "PART_BYTES", 5 << 20)
+    store = ObjectStore(location)
+    written = memoryview(random.Random(size).randbytes(size))
+    store.put_buffer("a/b", written)
+    assert store.size("a/b") == size
+    read = bytearray(size)
+    store.read_into("a/b", memoryview(read))
+    assert read == written
+    assert store.get("a/b") == written, "boto3 finds the same"
+
+
+def test_parts_are_checked_by_the_server(location: StorageLocation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "PART_BYTES", 5 << 20)
+    store = ObjectStore(location)
+    for key, size in (("whole", 100), ("parts", 11 << 20)):
+        store.put_buffer(key, memoryview(bytes(size)))
+        client = connect(location)
+        head = client.head_object(
+            Bucket=location.bucket, Key=f"{location.prefix}/{key}", ChecksumMode="ENABLED"
+        )
+        assert head.get("ChecksumCRC64NVME"), key
+
+
+def test_a_read_beyond_the_end_is_no_short_success(location: StorageLocation) -> None:
+    store = ObjectStore(location)
+    store.put_buffer("short", memoryview(b"abc"))
+    with pytest.raises(StorageError, match="short"):
+        store.read_into("short", memoryview(bytearray(4)))
+
+
+def test_large_objects_fail_by_the_same_names_as_small_ones(location: StorageLocation) -> None:
+    data = memoryview(bytearray(10))
+    with pytest.raises(ObjectMissing, match="no such object"):
+        ObjectStore(location).read_into("none", data)
+    with pytest.raises(ObjectMissing):
+        ObjectStore(location).size("none")
+    nowhere = location.model_copy(update={"endpoint_url": "http://127.0.0.1:9"})
+    with pytest.raises(StoreUnreachable, match=r"127\.0\.0\.1:9"):
+        ObjectStore(nowhere).put_buffer("k", data)
+
+
+def test_wrong_credentials_of_large_objects_are_named_without_the_secret(
+    location: StorageLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-the-secret")
+    with pytest.raises(AccessDenied) as refused:
+        ObjectStore(location).put_buffer("k", memoryview(b"x"))
+    assert "not-the-secret" not in str(refused.value)

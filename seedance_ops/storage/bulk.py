@@ -45,6 +45,12 @@ class BulkClient:
         self._traffic = traffic
 
     @property
+    def _names_bucket_in_host(self) -> bool:
+        """As boto3 has it: ``auto`` is in the host for AWS, in the path for others."""
+        style = self._location.addressing_style
+        return style == "virtual" or (style == "auto" and endpoint_of(self._location) is None)
+
+    @property
     def _knows_crc(self) -> bool:
         """Whether the store knows CRC64NVME; boto3's own variable says of older ones that it does not."""
         return os.environ.get("AWS_REQUEST_CHECKSUM_CALCULATION", "").lower() != "when_required"
@@ -89,12 +95,16 @@ class BulkClient:
         from obstore.auth.boto3 import Boto3CredentialProvider
         from obstore.store import S3Store
 
-        endpoint = endpoint_of(self._location)
+        endpoint, in_host = endpoint_of(self._location), self._names_bucket_in_host
+        if endpoint and in_host:
+            scheme, _, host = endpoint.partition("://")
+            endpoint = f"{scheme}://{self._location.bucket}.{host}"
         return S3Store(
             self._location.bucket,
-            endpoint=endpoint,
+            # Not ``endpoint``, which AWS_ENDPOINT_URL_S3 of the environment would outrank.
+            **({"aws_endpoint_url_s3": endpoint} if endpoint else {}),
             region=region_of(self._location),
-            virtual_hosted_style_request=self._location.addressing_style == "virtual",
+            virtual_hosted_style_request=in_host,
             client_options={"allow_http": True, "timeout": _TIMEOUT},
             config=_CHECKED_BY_CRC if self._knows_crc else None,
             retry_config=_RETRIES,

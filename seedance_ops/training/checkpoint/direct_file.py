@@ -23,7 +23,7 @@ _NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
 
 
 def write_durably(path: Path, data: memoryview) -> None:
-    """Write a file; its content is on the disk when this returns, its name is not (see ``publish``).
+    """Write a file; its content is on the disk when this returns; its name is after ``sync_folder``.
 
     Args:
         path: Created or replaced.
@@ -63,12 +63,6 @@ def read_fully(path: Path, into: memoryview) -> None:
         _all(_read_at, file, into[begin:], begin)
     finally:
         os.close(file)
-
-
-def publish(draft: Path, path: Path) -> None:
-    """Give a durable draft its name, so that the name survives a power cut too."""
-    draft.replace(path)
-    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -14,7 +14,7 @@ from blake3 import blake3
 from pydantic import ValidationError
 
 from seedance_ops.strict_model import StrictModel
-from seedance_ops.training.checkpoint.direct_file import publish, read_fully, sync_folder, write_durably
+from seedance_ops.training.checkpoint.direct_file import read_fully, sync_folder, write_durably
 from seedance_ops.training.checkpoint.manifest import MANIFEST, ROOT, CheckpointManifest
 from seedance_ops.training.errors import CheckpointError
 
@@ -50,12 +50,12 @@ class FileTier:
         self._root, self._run, self._job_hash = root, run, job_hash
 
     def store(self, folder: str, name: str, data: memoryview) -> None:
-        """Under its name stands either the whole shard or nothing, after a power cut too."""
+        """Under its name stands either the whole shard or nothing; names are durable once it is committed."""
         path = self._root / folder / name
-        self._make_folder(path.parent)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = path.with_name(f".{name}{_DRAFT}")
         write_durably(draft, data)
-        publish(draft, path)
+        draft.replace(path)
 
     def commit(self, manifest: CheckpointManifest) -> None:
         """Raise ``CheckpointError`` where another one stands there already."""
@@ -69,7 +69,10 @@ class FileTier:
         except FileExistsError:
             raise CheckpointError(f"{path} is committed already") from None
         draft.unlink()
-        sync_folder(path.parent)
+        # One sync for the names of all ranks' shards as well. Should a power cut come before it, and keep the
+        # manifest's name but not a shard's, then the shard is missed when this is restored.
+        for folder in (path.parent, path.parent.parent, self._root / ROOT):
+            sync_folder(folder)
 
     def committed(self) -> list[CheckpointManifest]:
         """Those of this run, job and boot whose manifest is whole; others are named in the log."""
@@ -151,14 +154,6 @@ class FileTier:
         shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):
             folder.parent.rmdir()  # where it was the step's last
-
-    def _make_folder(self, folder: Path) -> None:
-        if folder.is_dir():
-            return
-        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder.mkdir(parents=True, exist_ok=True)
-        for made in (folder.parent, folder.parent.parent, self._root, self._root.parent):
-            sync_folder(made)
 
 
 def _boot_id() -> str:

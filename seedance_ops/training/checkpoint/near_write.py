@@ -113,11 +113,10 @@ class NearWrite:
     def _store(self) -> tuple[CheckpointFile, ...]:
         folder = checkpoint_folder(self.staged.position.step, self.writer)
         shards = self.staged.shards.items()
-        with ThreadPoolExecutor(1, "checkpoint-digest") as beside:
+        with ThreadPoolExecutor(1 + len(shards), "checkpoint") as beside:
             files = beside.map(lambda shard: CheckpointFile.describe(*shard), shards)
             for tier in self.tiers:
-                for name, data in shards:
-                    tier.store(folder, name, data)
+                list(beside.map(lambda shard, tier=tier: tier.store(folder, *shard), shards))
             return tuple(files)
 
     def _judged(self) -> _Verdict:

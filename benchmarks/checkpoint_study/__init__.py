@@ -1,0 +1,1 @@
+"""What ``benchmarks/checkpoint.py`` compares, and against what limit."""

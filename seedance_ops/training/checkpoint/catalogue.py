@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections import defaultdict
@@ -81,6 +82,11 @@ class CheckpointCatalogue:
             self._store.put(f"{manifest.folder}/{MANIFEST}", data, if_absent=True)
         except ObjectExists as error:
             self.refuse_if_superseded()
+            if self._is_torn(f"{manifest.folder}/{MANIFEST}"):
+                raise StorageError(
+                    f"{manifest.folder} is not committed: the store kept a part of its manifest, and refuses "
+                    "the whole of it now"
+                ) from error
             raise Superseded(f"somebody else has decided about {manifest.folder}: {error}") from error
 
     def delete(self, manifest: CheckpointManifest) -> None:
@@ -98,7 +104,8 @@ class CheckpointCatalogue:
             folders[folder].append(name)
         for folder, names in folders.items():
             if MANIFEST in names:
-                shards = names if self._is_abandoned(f"{folder}/{MANIFEST}") else []
+                key = f"{folder}/{MANIFEST}"
+                shards = names if self._is_abandoned(key) or self._is_torn(key) else []
             else:
                 shards = names if self._abandon(folder) else []
             self._store.delete(*(f"{folder}/{name}" for name in shards if name != MANIFEST))
@@ -119,6 +126,20 @@ class CheckpointCatalogue:
         except (ValidationError, ObjectMissing):
             return False
 
+    def _is_torn(self, key: str) -> bool:
+        """Whether a manifest is no JSON at all: some stores keep what came before its writer was killed.
+
+        It never counted, and, as its key is taken, never will. One in JSON that is not understood may be a
+        later version's.
+        """
+        try:
+            json.loads(self._store.get(key))
+        except ValueError:
+            return True
+        except ObjectMissing:
+            return False
+        return False
+
     def _latest(self) -> Writer:
         found = [_WRITER.fullmatch(key.removeprefix(_FENCE)) for key in self._store.list(_FENCE)]
         writers = [Writer(int(each[1]), int(each[2] or 1)) for each in found if each]
@@ -133,6 +154,8 @@ class CheckpointCatalogue:
         try:
             manifest = _DOCUMENT.validate_json(self._store.get(key))
         except (ValidationError, ObjectMissing) as error:
+            if self._is_torn(key):
+                return None
             _log.error("checkpoint manifest %s is not readable and is passed over: %s", key, error)
             return None
         if isinstance(manifest, Abandoned):

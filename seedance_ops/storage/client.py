@@ -187,6 +187,8 @@ class ObjectStore:
         try:
             present = self.get(key)
         except StorageError:
+            if isinstance(reason, ObjectExists):
+                raise  # whose object it is cannot be told
             return False
         if present != data and isinstance(reason, StoreUnreachable):
             raise ObjectExists(

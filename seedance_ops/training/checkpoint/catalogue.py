@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from uuid import uuid4
 
@@ -17,7 +18,11 @@ from seedance_ops.training.checkpoint.manifest import MANIFEST, ROOT, Abandoned,
 from seedance_ops.training.errors import Superseded
 
 _FENCE = f"{ROOT}/fence/"
+_NEWEST = f"{ROOT}/newest"
+_MANIFEST_KEY = re.compile(rf"{ROOT}/step-\d+/[\w-]+/{re.escape(MANIFEST)}")
 _WRITER = re.compile(r"submission-(\d+)(?:-epoch-(\d+))?")
+_LOOKS = 3
+"""At what a store gives back: it may have been damaged on the way."""
 _CLAIMS = 20
 """Others that may start at the same moment."""
 _DOCUMENT: TypeAdapter[CheckpointManifest | Abandoned] = TypeAdapter(CheckpointManifest | Abandoned)
@@ -69,10 +74,20 @@ class CheckpointCatalogue:
 
     def committed(self) -> list[CheckpointManifest]:
         """The manifests of this job, oldest first; another job's and unreadable ones are named in the log."""
-        manifests = [
-            self._manifest(key) for key in self._store.list(f"{ROOT}/step-") if key.endswith(MANIFEST)
-        ]
-        return sorted((manifest for manifest in manifests if manifest), key=lambda manifest: manifest.age)
+        return self._of_keys({key for key in self._store.list(f"{ROOT}/step-") if key.endswith(MANIFEST)})
+
+    def to_resume_from(self) -> list[CheckpointManifest]:
+        """The same, for whoever must not miss the newest: a store's listings may lag behind."""
+        listed = self.committed()
+        try:
+            key = self._store.get(_NEWEST).decode("utf-8", "replace")
+        except ObjectMissing:
+            return listed
+        known = {f"{manifest.folder}/{MANIFEST}" for manifest in listed}
+        if key in known or not _MANIFEST_KEY.fullmatch(key) or not self._store.exists(key):
+            return listed
+        _log.warning("the store does not list %s, which is there", key)
+        return self._of_keys({*known, key})
 
     def commit(self, manifest: CheckpointManifest) -> None:
         """Make a checkpoint count: its manifest is the last object written, and only once."""
@@ -81,13 +96,8 @@ class CheckpointCatalogue:
         try:
             self._store.put(f"{manifest.folder}/{MANIFEST}", data, if_absent=True)
         except ObjectExists as error:
-            self.refuse_if_superseded()
-            if self._is_torn(f"{manifest.folder}/{MANIFEST}"):
-                raise StorageError(
-                    f"{manifest.folder} is not committed: the store kept a part of its manifest, and refuses "
-                    "the whole of it now"
-                ) from error
-            raise Superseded(f"somebody else has decided about {manifest.folder}: {error}") from error
+            self._look_again(manifest, error)
+        self._store.put(_NEWEST, f"{manifest.folder}/{MANIFEST}".encode())
 
     def delete(self, manifest: CheckpointManifest) -> None:
         """Delete a checkpoint: the manifest first, so that no committed one ever lacks a file."""
@@ -121,10 +131,28 @@ class CheckpointCatalogue:
         return True
 
     def _is_abandoned(self, key: str) -> bool:
-        try:
-            return isinstance(_DOCUMENT.validate_json(self._store.get(key)), Abandoned)
-        except (ValidationError, ObjectMissing):
-            return False
+        return isinstance(self._standing(key), Abandoned)
+
+    def _look_again(self, manifest: CheckpointManifest, refusal: ObjectExists) -> None:
+        """A manifest was refused: raise unless it is our own that stands there, whose answer was lost."""
+        self.refuse_if_superseded()
+        for _ in range(_LOOKS):
+            standing = self._standing(f"{manifest.folder}/{MANIFEST}")
+            if standing == manifest:
+                return
+        if standing is None:
+            raise StorageError(
+                f"{manifest.folder} is not committed: the store refuses its manifest, and gives back none "
+                "that is whole"
+            ) from refusal
+        raise Superseded(f"somebody else has decided about {manifest.folder}: {refusal}") from refusal
+
+    def _standing(self, key: str) -> CheckpointManifest | Abandoned | None:
+        """What stands under a manifest's key, if it is whole at one of some looks."""
+        for _ in range(_LOOKS):
+            with suppress(ValidationError, ObjectMissing):
+                return _DOCUMENT.validate_json(self._store.get(key))
+        return None
 
     def _is_torn(self, key: str) -> bool:
         """Whether a manifest is no JSON at all: some stores keep what came before its writer was killed.
@@ -133,9 +161,10 @@ class CheckpointCatalogue:
         later version's.
         """
         try:
-            json.loads(self._store.get(key))
+            found = {self._store.get(key) for _ in range(_LOOKS)}
+            json.loads(found.pop())
         except ValueError:
-            return True
+            return not found  # the same at every look: it was not damaged on the way
         except ObjectMissing:
             return False
         return False
@@ -145,20 +174,22 @@ class CheckpointCatalogue:
         writers = [Writer(int(each[1]), int(each[2] or 1)) for each in found if each]
         return max(writers, default=Writer(0, 0))
 
+    def _of_keys(self, keys: Iterable[str]) -> list[CheckpointManifest]:
+        manifests = [self._manifest(key) for key in keys]
+        return sorted((manifest for manifest in manifests if manifest), key=lambda manifest: manifest.age)
+
     def _manifest(self, key: str) -> CheckpointManifest | None:
         if key not in self._read:  # a manifest never changes
             self._read[key] = self._load(key)
         return self._read[key]
 
     def _load(self, key: str) -> CheckpointManifest | None:
-        try:
-            manifest = _DOCUMENT.validate_json(self._store.get(key))
-        except (ValidationError, ObjectMissing) as error:
-            if self._is_torn(key):
-                return None
-            _log.error("checkpoint manifest %s is not readable and is passed over: %s", key, error)
-            return None
+        manifest = self._standing(key)
         if isinstance(manifest, Abandoned):
+            return None
+        if manifest is None:
+            if not self._is_torn(key):
+                _log.error("checkpoint manifest %s is not readable and is passed over", key)
             return None
         if f"{manifest.folder}/{MANIFEST}" != key:
             _log.error("checkpoint manifest %s says that it is %s and is passed over", key, manifest.folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Literal, NamedTuple, Self
 
+from blake3 import blake3
 from pydantic import Field, model_validator
 
 from seedance_ops.strict_model import StrictModel
@@ -91,6 +92,17 @@ class CheckpointManifest(StrictModel):
     flops_method: str | None = None
     written_at_s: float
     files: tuple[CheckpointFile, ...]
+    seal: str | None = None
+    """BLAKE3 of all the other fields as JSON; computed where it is not given."""
+
+    @model_validator(mode="after")
+    def _sealed(self) -> Self:
+        seal = str(blake3(self.model_dump_json(exclude={"seal"}).encode()).hexdigest())
+        if self.seal is None:
+            object.__setattr__(self, "seal", seal)  # frozen for everybody else
+        elif self.seal != seal:
+            raise ValueError("it is not as it was written: its seal is of other content")
+        return self
 
     @property
     def folder(self) -> str:

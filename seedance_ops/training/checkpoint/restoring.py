@@ -20,6 +20,9 @@ from seedance_ops.training.metrics.flops import ModelFlops
 from seedance_ops.training.parallel import ProcessGroup
 from seedance_ops.training.plan import LaunchPlan
 
+_READS = 2
+"""Of a shard from each tier: it may be damaged on the way alone."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -79,7 +82,7 @@ class Restoring:
         """
         writer, far = Writer(self.plan.submission, 0), list[CheckpointManifest]()
         if self.group.rank == 0:
-            writer, far = self.catalogue.claim(), self.catalogue.committed()
+            writer, far = self.catalogue.claim(), self.catalogue.to_resume_from()
         if self.group.local_rank == 0:
             for tier in self.places.near:
                 tier.sweep()
@@ -134,13 +137,14 @@ class Restoring:
         self, manifest: CheckpointManifest, file: CheckpointFile, tiers: Sequence[Tier], room: memoryview
     ) -> None:
         problems: dict[Tier, str] = {}
-        for tier in tiers:
+        for tier in [tier for tier in tiers for _ in range(_READS)]:
             try:
                 tier.read(manifest.folder, file.name, room)
                 file.check(room)
             except (CheckpointError, OSError) as error:
                 problems[tier] = f"{manifest.folder}/{file.name} in {tier.name}: {error}"
                 continue
+            problems.pop(tier, None)
             self._repair(manifest, file, problems, room)
             return
         raise CheckpointError("; ".join(problems.values()))

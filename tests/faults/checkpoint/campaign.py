@@ -166,7 +166,7 @@ class Campaign:
             for manifest in CheckpointCatalogue(store, plan.job_hash, plan.submission).committed()
             for name in ("manifest.json", *(file.name for file in manifest.files))
         }
-        stones = re.compile(r"checkpoints/(fence/.*|step-\d+/[^/]+/manifest\.json)")
+        stones = re.compile(r"checkpoints/(newest|fence/.*|step-\d+/[^/]+/manifest\.json)")
         found = [key for key in store.list() if key not in named and not stones.fullmatch(key)]
         for folder in node_folders(plan, self.workspace(plan), 0).values():
             found += [str(path) for path in folder.rglob("*") if path.is_file()]

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.errors import ObjectExists
@@ -242,6 +243,17 @@ def test_another_jobs_and_unreadable_checkpoints_are_passed_over(store: ObjectSt
         catalogue.commit(each)
     store.put("checkpoints/step-00000009/submission-001-epoch-001/manifest.json", b"{")
     assert [each.step for each in catalogue.committed()] == [1, 2]
+
+
+@given(st.integers(0, 100_000), st.integers(0, 7))
+def test_a_manifest_that_lost_a_bit_is_no_manifest(place: int, bit: int) -> None:
+    text = bytearray(manifest(1, loss=0.25).model_dump_json().encode())
+    text[place % len(text)] ^= 1 << bit
+    try:
+        found = CheckpointManifest.model_validate_json(bytes(text))
+    except ValidationError:
+        return
+    assert found == manifest(1, loss=0.25), "the bit has changed nothing that counts"
 
 
 def test_a_checkpoint_is_committed_once(store: ObjectStore) -> None:

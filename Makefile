@@ -8,7 +8,7 @@ TEST_ARGS ?=
 export AIRFLOW_HOME ?= $(CURDIR)/.airflow
 export PATH := $(BIN):$(PATH)
 
-.PHONY: help setup demo up test slow lint bench schemas clean
+.PHONY: faults help setup demo up test slow lint bench schemas clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -38,6 +38,11 @@ test: setup ## The whole suite
 
 slow: setup ## Tests that take minutes and are no part of `make test`
 	@SEEDANCE_SLOW=1 pytest -n 0 tests/faults/test_a_person_is_asked.py
+
+faults: setup ## A thousand kills of a process that saves checkpoints, and a store that lies for long
+	@mkdir -p benchmarks/results
+	@SEEDANCE_KILLS=1000 SEEDANCE_STARTS=40 SEEDANCE_FAULTS_JSON=$(CURDIR)/benchmarks/results/faults.json \
+	  pytest -n 0 -s --timeout 7200 tests/faults/checkpoint
 
 lint: setup ## ruff, mypy --strict, import-linter
 	@ruff check .

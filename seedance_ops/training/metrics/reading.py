@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -10,6 +11,10 @@ import pyarrow.parquet as pq
 
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.training.metrics.tables import CHECKPOINT_WRITES, EVALUATIONS, STEPS, USAGE
+
+_PARQUET_MAGIC = b"PAR1"
+
+_log = logging.getLogger(__name__)
 
 View = Literal["training", "cost"]
 """``training``: each step once, as the last submission did it. ``cost``: every step that was paid for."""
@@ -44,12 +49,24 @@ def read_usage(store: ObjectStore) -> pa.Table:
 
 
 def _read(store: ObjectStore, prefix: str, schema: pa.Schema) -> pa.Table:
+    contents = {key: store.get(key) for key in store.list(prefix) if key.endswith(".parquet")}
     parts = [
-        pq.read_table(io.BytesIO(store.get(key)), schema=schema)
-        for key in store.list(prefix)
-        if key.endswith(".parquet")
+        pq.read_table(io.BytesIO(content), schema=schema)
+        for key, content in contents.items()
+        if not _is_torn(key, content)
     ]
     return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _is_torn(key: str, content: bytes) -> bool:
+    """Whether a part lacks its end: some stores keep what came before its writer was killed.
+
+    No checkpoint was committed after it, so the steps in it were done again.
+    """
+    if content.endswith(_PARQUET_MAGIC):
+        return False
+    _log.warning("%s was cut off, %d bytes are there: its writer was killed; passed over", key, len(content))
+    return True
 
 
 def _last_of_each(table: pa.Table, keys: tuple[str, ...], time_column: str) -> pa.Table:

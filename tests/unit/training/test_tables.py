@@ -110,3 +110,17 @@ def test_every_part_carries_the_stamp(store: ObjectStore, tmp_path_factory: pyte
     store.get_file(store.list()[0], path)
     stamp = json.loads(pq.read_schema(path).metadata[STAMP_KEY])
     assert stamp == {"git_commit": "abc", "job_hash": "h"}
+
+
+@pytest.mark.parametrize("kept", [0, 700])
+def test_a_part_whose_writer_was_killed_hides_no_other(
+    store: ObjectStore, caplog: pytest.LogCaptureFixture, kept: int
+) -> None:
+    """As seen of SeaweedFS: the object is there, and empty."""
+    tables = RunTables(store, plan(1), 0)
+    tables.steps.write([step(1)])
+    tables.steps.write([step(2)])
+    key = store.list("steps/")[-1]
+    store.put(key, store.get(key)[:kept])
+    assert read_steps(store).column("step").to_pylist() == [1]
+    assert key in caplog.text

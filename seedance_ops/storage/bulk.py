@@ -73,18 +73,25 @@ class BulkClient:
         self._traffic.add("get", 1, 0)
         return size
 
-    def read(self, key: str, into: memoryview, place: Place) -> None:
-        """Fill memory with an object's beginning; ``ObjectMissing`` or, where it ends, ``StorageError``."""
+    def read(self, key: str, into: memoryview, place: Place, at: int = 0) -> None:
+        """Fill memory with an object's bytes from ``at`` on.
+
+        Raises:
+            ObjectMissing: There is no such object.
+            StorageError: It ends before.
+        """
 
         def part(begin: int) -> None:
             import obstore
 
             end = min(begin + PART_BYTES, len(into))
             with _Translated("read", place):
-                found = memoryview(obstore.get_range(self._store, key, start=begin, end=end))
+                found = memoryview(obstore.get_range(self._store, key, start=at + begin, end=at + end))
             self._traffic.add("get", 1, 0)
             if len(found) != end - begin:
-                raise StorageError(f"cannot read {place}: {len(found)} bytes of {end - begin} at {begin}")
+                raise StorageError(
+                    f"cannot read {place}: {len(found)} bytes of {end - begin} at {at + begin}"
+                )
             into[begin:end] = found
 
         with ThreadPoolExecutor(_IN_FLIGHT, "bulk-read") as threads:

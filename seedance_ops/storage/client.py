@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -20,6 +21,7 @@ from seedance_ops.storage.errors import (
     StoreUnreachable,
 )
 from seedance_ops.storage.failures import FAILURES, Place, translate
+from seedance_ops.storage.listing import ObjectEntry, UnfinishedUpload
 from seedance_ops.storage.traffic import Traffic, TrafficCounter
 
 if TYPE_CHECKING:
@@ -99,10 +101,10 @@ class ObjectStore:
         place = self._place(key)
         self._call("write", key, lambda: self._connection.bulk.put(self._full(key), data, place))
 
-    def read_into(self, key: str, into: memoryview) -> None:
-        """Fill memory with an object's beginning; raises ``ObjectMissing``."""
+    def read_into(self, key: str, into: memoryview, begin: int = 0) -> None:
+        """Fill memory with an object's bytes from ``begin`` on; raises ``ObjectMissing``."""
         place = self._place(key)
-        self._call("read", key, lambda: self._connection.bulk.read(self._full(key), into, place))
+        self._call("read", key, lambda: self._connection.bulk.read(self._full(key), into, place, begin))
 
     def size(self, key: str) -> int:
         """Bytes of an object; raises ``ObjectMissing``."""
@@ -131,7 +133,20 @@ class ObjectStore:
 
     def list(self, prefix: str = "") -> list[str]:
         """All keys that start with a prefix, sorted, relative to the location."""
-        return self._call("list", prefix, lambda: sorted(self._pages(prefix)))
+        return [entry.key for entry in self.entries(prefix)]
+
+    def entries(self, prefix: str = "") -> Sequence[ObjectEntry]:
+        """The same, with size and time of each."""
+        return self._call("list", prefix, lambda: sorted(self._pages(prefix), key=lambda entry: entry.key))
+
+    def unfinished_uploads(self, prefix: str = "") -> Sequence[UnfinishedUpload]:
+        """Uploads in parts of keys that start with a prefix, begun and neither completed nor aborted."""
+        return self._call("list the uploads of", prefix, lambda: tuple(self._uploads(prefix)))
+
+    def abort_upload(self, upload: UnfinishedUpload) -> None:
+        """Delete an upload's parts; one that has ended meanwhile is no error."""
+        with suppress(ObjectMissing):
+            self._call("abort the upload of", upload.key, lambda: self._abort(upload))
 
     def delete(self, *keys: str) -> None:
         """Delete objects; one that is not there is no error."""
@@ -196,12 +211,26 @@ class ObjectStore:
             ) from reason
         return present == data
 
-    def _pages(self, prefix: str) -> Iterator[str]:
+    def _pages(self, prefix: str) -> Iterator[ObjectEntry]:
         skip = len(self._full(""))
         paginator = self._client.get_paginator("list_objects_v2")
         for page in paginator.paginate(Bucket=self._bucket, Prefix=self._full(prefix)):
             for entry in page.get("Contents", []):
-                yield entry["Key"][skip:]
+                yield ObjectEntry(entry["Key"][skip:], entry["Size"], entry["LastModified"].timestamp())
+
+    def _uploads(self, prefix: str) -> Iterator[UnfinishedUpload]:
+        full = self._full(prefix)
+        paginator = self._client.get_paginator("list_multipart_uploads")
+        for page in paginator.paginate(Bucket=self._bucket, Prefix=full):
+            for each in page.get("Uploads", []):
+                if each["Key"].startswith(full):  # not every compatible heeds the prefix here
+                    key = each["Key"][len(self._full("")) :]
+                    yield UnfinishedUpload(key, each["UploadId"], each["Initiated"].timestamp())
+
+    def _abort(self, upload: UnfinishedUpload) -> None:
+        self._client.abort_multipart_upload(
+            Bucket=self._bucket, Key=self._full(upload.key), UploadId=upload.upload_id
+        )
 
     def _delete(self, keys: tuple[str, ...]) -> None:
         objects = [{"Key": self._full(key)} for key in keys]

@@ -33,7 +33,7 @@ _NO_ANSWER = (BotoConnectionError, HTTPClientError, IncompleteReadError, Retries
 _DENIED = frozenset(
     {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}
 )
-_MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
+_MISSING = frozenset({"404", "NoSuchKey", "NoSuchUpload", "NotFound"})
 _TROUBLE = frozenset(
     {"RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeTooSkewed"}
 )

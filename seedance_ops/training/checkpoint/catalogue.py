@@ -10,12 +10,17 @@ from collections.abc import Iterable
 from contextlib import suppress
 from uuid import uuid4
 
-from pydantic import TypeAdapter, ValidationError
-
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.errors import ObjectExists, ObjectMissing, StorageError
-from seedance_ops.training.checkpoint.manifest import MANIFEST, ROOT, Abandoned, CheckpointManifest, Writer
-from seedance_ops.training.errors import Superseded
+from seedance_ops.training.checkpoint.manifest import (
+    MANIFEST,
+    ROOT,
+    Abandoned,
+    CheckpointManifest,
+    Writer,
+    read_manifest,
+)
+from seedance_ops.training.errors import CheckpointError, Superseded
 
 _FENCE = f"{ROOT}/fence/"
 _NEWEST = f"{ROOT}/newest"
@@ -25,7 +30,6 @@ _LOOKS = 3
 """At what a store gives back: it may have been damaged on the way."""
 _CLAIMS = 20
 """Others that may start at the same moment."""
-_DOCUMENT: TypeAdapter[CheckpointManifest | Abandoned] = TypeAdapter(CheckpointManifest | Abandoned)
 
 _log = logging.getLogger(__name__)
 
@@ -150,8 +154,8 @@ class CheckpointCatalogue:
     def _standing(self, key: str) -> CheckpointManifest | Abandoned | None:
         """What stands under a manifest's key, if it is whole at one of some looks."""
         for _ in range(_LOOKS):
-            with suppress(ValidationError, ObjectMissing):
-                return _DOCUMENT.validate_json(self._store.get(key))
+            with suppress(CheckpointError, ObjectMissing):
+                return read_manifest(self._store.get(key))
         return None
 
     def _is_torn(self, key: str) -> bool:

@@ -6,13 +6,15 @@ from itertools import zip_longest
 from typing import Literal, NamedTuple, Self
 
 from blake3 import blake3
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from seedance_ops.strict_model import StrictModel
 from seedance_ops.training.checkpoint.digests import CHUNK_BYTES, checksums, fingerprint
 from seedance_ops.training.errors import CheckpointError
 
 MANIFEST = "manifest.json"
+LARGEST_MANIFEST_BYTES = 64 << 20
+"""Enough for 40 TiB of shards; a larger one is not read into memory."""
 ROOT = "checkpoints"
 _COMMON = "common-"
 
@@ -104,6 +106,12 @@ class CheckpointManifest(StrictModel):
             raise ValueError("it is not as it was written: its seal is of other content")
         return self
 
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        if len({file.name for file in self.files}) != len(self.files):
+            raise ValueError("a file is named twice")
+        return self
+
     @property
     def folder(self) -> str:
         """Where its files lie, relative to the run's place in a tier."""
@@ -148,3 +156,26 @@ class Abandoned(StrictModel):
 def checkpoint_folder(step: int, writer: Writer) -> str:
     """A folder for each writer: one that was given up for lost cannot overwrite its successor."""
     return f"{ROOT}/step-{step:08d}/{writer}"
+
+
+_DOCUMENT: TypeAdapter[CheckpointManifest | Abandoned] = TypeAdapter(CheckpointManifest | Abandoned)
+
+
+def read_manifest(data: bytes) -> CheckpointManifest | Abandoned:
+    """What stands under a manifest's key, perhaps forged.
+
+    Raises:
+        CheckpointError: It is neither, with the first thing that is wrong.
+    """
+    if len(data) > LARGEST_MANIFEST_BYTES:
+        raise CheckpointError(f"its manifest has {len(data)} bytes or more: no checkpoint needs as many")
+    try:
+        return _DOCUMENT.validate_json(data)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(part) for part in problem["loc"] if part != CheckpointManifest.__name__)
+        raise CheckpointError(
+            f"its manifest is not one of this version's: {where + ': ' if where else ''}{problem['msg']}"[
+                :300
+            ]
+        ) from error

@@ -23,6 +23,7 @@ COMMANDS = {
     "ledger": "seedance_ops.cli.ledger",
     "drift": "seedance_ops.cli.drift",
     "up": "seedance_ops.cli.up",
+    "checkpoint": "seedance_ops.cli.checkpoint.app",
     "storage": "seedance_ops.cli.storage",
     "prices": "seedance_ops.cli.prices",
     "netlab": "seedance_ops.cli.netlab",

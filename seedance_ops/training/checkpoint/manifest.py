@@ -14,7 +14,7 @@ from seedance_ops.training.errors import CheckpointError
 
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST_BYTES = 64 << 20
-"""Enough for 40 TiB of shards; a larger one is not read into memory."""
+"""Enough for 30 TiB of shards; a larger one is not read into memory."""
 ROOT = "checkpoints"
 _COMMON = "common-"
 

@@ -30,6 +30,7 @@ def invoke(*arguments):
         ["validate", "include/jobs/char_gpt.yaml"],
         ["schema", "TrainingJob"],
         ["list"],
+        ["checkpoint", "--help"],
         ["show", "include/jobs/char_gpt.yaml"],
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import boto3
@@ -132,3 +133,21 @@ def test_the_environment_names_the_endpoint_unless_the_location_does(monkeypatch
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://specific")
     assert endpoint_of(StorageLocation(uri="s3://bucket")) == "http://specific"
     assert endpoint_of(StorageLocation(uri="s3://bucket", endpoint_url="http://own")) == "http://own"
+
+
+def test_a_listing_tells_size_and_time(store: ObjectStore) -> None:
+    store.put("a/x", b"12345")
+    [found] = store.entries("a/")
+    assert (found.key, found.bytes) == ("a/x", 5)
+    assert abs(found.modified_s - time.time()) < 3600
+
+
+def test_an_unfinished_upload_is_found_below_its_prefix_and_aborted_once(store: ObjectStore) -> None:
+    client, bucket, prefix = store._client, store.location.bucket, store.location.prefix
+    for key in ("a/x", "b/y"):
+        client.create_multipart_upload(Bucket=bucket, Key=f"{prefix}/{key}")
+    [found] = store.unfinished_uploads("a/")
+    assert found.key == "a/x"
+    store.abort_upload(found)
+    store.abort_upload(found)  # somebody else was faster
+    assert [each.key for each in store.unfinished_uploads()] == ["b/y"]

@@ -193,14 +193,18 @@ def forged_shard(tree: Any, **entries: Any) -> bytes:
 MODEL = {"$": "mapping", "items": [["model", {"$": "mapping", "items": []}], ["optimizer", 1]]}
 
 
+def with_tensor(dtype: str, shape: list[int], offsets: list[int]) -> bytes:
+    return forged_shard(MODEL, x={"dtype": dtype, "shape": shape, "data_offsets": offsets})
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (forged_shard(MODEL, x={"dtype": "PICKLE", "shape": [4], "data_offsets": [0, 16]}), "PICKLE"),
-        (forged_shard(MODEL, x={"dtype": "F64", "shape": [4], "data_offsets": [0, 16]}), "not its shape"),
-        (forged_shard(MODEL, x={"dtype": "F32", "shape": [1 << 62], "data_offsets": [0, 16]}), "not its shape"),
-        (forged_shard(MODEL, x={"dtype": "F32", "shape": [0, 1 << 99], "data_offsets": [0, 0]}), "not its shape"),
-        (forged_shard(MODEL, x={"dtype": "F32", "shape": [4], "data_offsets": [1 << 40, 1 << 41]}), "lies at"),
+        (with_tensor("PICKLE", [4], [0, 16]), "PICKLE"),
+        (with_tensor("F64", [4], [0, 16]), "not its shape"),
+        (with_tensor("F32", [1 << 62], [0, 16]), "not its shape"),
+        (with_tensor("F32", [0, 1 << 99], [0, 0]), "not its shape"),
+        (with_tensor("F32", [4], [1 << 40, 1 << 41]), "lies at"),
         (forged_shard({"$": "tensor", "name": "elsewhere"}), "elsewhere"),
         (forged_shard({"$": "os.system", "items": []}), "os.system"),
         (forged_shard([]), "does not hold a model"),

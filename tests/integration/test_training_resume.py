@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from seedance_ops.cli.app import app
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.storage.config import StorageLocation
 from seedance_ops.training.checkpoint.catalogue import CheckpointCatalogue
@@ -127,6 +129,25 @@ def test_a_killed_run_resumes_to_the_same_bits(
     reference = read_steps(ObjectStore(location.child("whole"))).to_pylist()
     for column in ("train_loss", "bytes_on_wire", "model_flops", "samples"):
         assert [row[column] for row in steps] == [row[column] for row in reference]
+
+
+def test_a_checkpoint_that_was_pulled_lost_and_put_back_is_resumed_from(
+    launch: Launch, location: StorageLocation, tmp_path: Path
+) -> None:
+    assert launch("whole", TOPK) == [0] * 2
+    assert launch("lost", TOPK, DIE_AT="8") == [-signal.SIGKILL] * 2
+    store, folder = ObjectStore(location.child("lost")), tmp_path / "pulled"
+
+    def checkpoint(*arguments: str) -> None:
+        result = CliRunner().invoke(app, ["checkpoint", *arguments, "--uri", store.location.uri])
+        assert result.exit_code == 0, result.output
+
+    checkpoint("pull", str(folder))
+    store.delete(*store.list("checkpoints/"))
+    checkpoint("restore", str(folder))
+    assert launch("lost", TOPK, submission=2) == [0] * 2
+    assert "resuming after step 5" in (tmp_path / "lost-2" / "log").read_text()
+    assert committed(location, "lost")[-1].files == committed(location, "whole")[-1].files
 
 
 def test_what_was_paid_for_twice_stands_in_the_cost_view_twice(

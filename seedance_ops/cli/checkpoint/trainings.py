@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 RunArgument = Annotated[
     str | None,
-    typer.Argument(help="JOB/RUN_ID, or JOB for its newest run.", metavar="[RUN]", show_default=False),
+    typer.Argument(help="JOB/RUN_ID, or JOB for its newest run.", metavar="RUN", show_default=False),
 ]
 UriOption = Annotated[
     str | None,

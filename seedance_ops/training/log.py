@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from seedance_ops.training.metrics.records import (
+    CheckpointIntervalRecord,
     CheckpointWriteRecord,
     EvaluationRecord,
     StepRecord,
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from seedance_ops.training.metrics.writing import PartWriter, RunTables
 
 _REMEMBERED_STEPS = 10_000
-Row = TypeVar("Row", StepRecord, EvaluationRecord, CheckpointWriteRecord, UsageRecord)
+Row = TypeVar(
+    "Row", StepRecord, EvaluationRecord, CheckpointWriteRecord, CheckpointIntervalRecord, UsageRecord
+)
 
 
 class RunLog:
@@ -49,6 +52,7 @@ class RunLog:
         self.steps: deque[StepRecord] = deque(maxlen=None if tables else _REMEMBERED_STEPS)
         self.evaluations: list[EvaluationRecord] = []
         self.checkpoint_writes: list[CheckpointWriteRecord] = []
+        self.checkpoint_intervals: list[CheckpointIntervalRecord] = []
         self.usage: list[UsageRecord] = []
         self.train_elapsed_s = 0.0
 
@@ -78,6 +82,11 @@ class RunLog:
             if self._checkpoint_meter is not None:
                 self.usage += self._checkpoint_meter.take(CHECKPOINT)
 
+    def add_intervals(self, decisions: list[CheckpointIntervalRecord]) -> None:
+        """What was decided on the interval between checkpoints."""
+        with self._lock:
+            self.checkpoint_intervals += decisions
+
     def flush(self) -> None:
         """Write what is new to the tables; without tables, keep it.
 
@@ -89,6 +98,7 @@ class RunLog:
             self._move(self.steps, self._tables.steps)
             self._move(self.evaluations, self._tables.evaluations)
             self._move(self.checkpoint_writes, self._tables.checkpoint_writes)
+            self._move(self.checkpoint_intervals, self._tables.checkpoint_intervals)
             self._note_usage()  # after the others, so that their requests are in it
             self._move(self.usage, self._tables.usage)
             self._note_usage()  # the request just made; it stands in the next part

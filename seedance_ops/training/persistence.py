@@ -8,6 +8,7 @@ from seedance_ops.training.checkpoint.state import Position, Restored, TrainingS
 from seedance_ops.training.compression.auto.decision import InObjectStore, OfThisRunOnly, Record
 from seedance_ops.training.environment import JobEnvironment
 from seedance_ops.training.log import RunLog
+from seedance_ops.training.metrics.records import StepRecord
 from seedance_ops.training.parallel import ProcessGroup
 
 _STORE_PATIENCE_S = 120.0
@@ -59,7 +60,13 @@ class Persistence:
 
     def due(self, step: int) -> bool:
         """Whether the plan asks for a checkpoint after this step."""
-        return self._plan is not None and step % self._plan.checkpoint.interval_steps == 0
+        return self._plan is not None and self._checkpointer.due(step)
+
+    def add_step(self, record: StepRecord) -> None:
+        """A finished step."""
+        self.log.add_step(record)
+        if self._plan is not None:
+            self._checkpointer.observe(record)
 
     def save(self, state: TrainingState, position: Position) -> float:
         """Begin a checkpoint, and hear of those before; returns how long training stood still.
@@ -68,7 +75,7 @@ class Persistence:
         since a resumed run would not repeat it.
         """
         started = time.perf_counter()
-        if self._checkpointer.save(state, position, self.log.flush):
+        if self._checkpointer.save(state, position, self._store_records):
             self._saved_step = position.step
         self.log.add_checkpoints(self._checkpointer.records())
         return time.perf_counter() - started
@@ -87,9 +94,14 @@ class Persistence:
         """Store what is recorded."""
         if self._plan is not None:
             self.log.add_checkpoints(self._checkpointer.records())
-        self.log.flush()
+        self._store_records()
 
     def close(self, *, hurry: bool) -> None:
         """Let what is under way come to an end, unless other ranks are gone already."""
         if self._plan is not None:
             self._checkpointer.close(hurry=hurry)
+
+    def _store_records(self) -> None:
+        if self._plan is not None:
+            self.log.add_intervals(self._checkpointer.decisions())
+        self.log.flush()

@@ -246,7 +246,7 @@ class TrainingSession:
             state.reduction.observe(
                 record.step_time_s - record.checkpoint_stall_s, record.communication_wait_s
             )
-        self.log.add_step(record)
+        persistence.add_step(record)
         self._completed = record.step
         self._tell("training")
 

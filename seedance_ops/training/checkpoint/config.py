@@ -7,6 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from seedance_ops.strict_model import StrictModel
+from seedance_ops.training.checkpoint.interval.config import FixedInterval, IntervalConfig
 
 
 class KeepBest(StrictModel):
@@ -52,7 +53,9 @@ class CheckpointConfig(StrictModel):
     """Interval, places and retention of checkpoints."""
 
     interval_steps: int = Field(default=100, ge=1)
-    """Optimiser steps between checkpoints."""
+    """Optimiser steps between checkpoints; of other policies than ``fixed`` the base."""
+    interval: IntervalConfig = FixedInterval()
+    """Whether the interval changes while training runs, and by what."""
     cadence: Cadence = Cadence()
     """Which of them go where."""
     keep: KeepPolicy = KeepPolicy()

@@ -49,6 +49,11 @@ class FileTier:
         self.name = name
         self._root, self._run, self._job_hash = root, run, job_hash
 
+    @property
+    def root(self) -> Path:
+        """Its folder; there from the first checkpoint on."""
+        return self._root
+
     def store(self, folder: str, name: str, data: memoryview) -> None:
         """Under its name stands either the whole shard or nothing; names are durable once it is committed."""
         path = self._root / folder / name

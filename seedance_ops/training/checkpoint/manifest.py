@@ -10,6 +10,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from seedance_ops.strict_model import StrictModel
 from seedance_ops.training.checkpoint.digests import CHUNK_BYTES, checksums, fingerprint
+from seedance_ops.training.checkpoint.interval.observation import Pace
 from seedance_ops.training.errors import CheckpointError
 
 MANIFEST = "manifest.json"
@@ -92,6 +93,8 @@ class CheckpointManifest(StrictModel):
     """What was evaluated at this very step; non-finite values are left out."""
     flops_per_sample: float | None = None
     flops_method: str | None = None
+    pace: Pace | None = None
+    """Its number, and how the interval was chosen when it was taken."""
     written_at_s: float
     files: tuple[CheckpointFile, ...]
     seal: str | None = None

@@ -12,6 +12,7 @@ from seedance_ops.storage.errors import StorageError
 from seedance_ops.strict_model import StrictModel
 from seedance_ops.training.checkpoint.board import Board
 from seedance_ops.training.checkpoint.file_tier import FileTier
+from seedance_ops.training.checkpoint.interval.observation import Pace
 from seedance_ops.training.checkpoint.manifest import (
     CheckpointFile,
     CheckpointManifest,
@@ -68,6 +69,7 @@ class NearWrite:
     group: ProcessGroup
     tiers: Sequence[FileTier]
     board: Board
+    pace: Pace
     before: Callable[[], None]
     """Stores this rank's records: no step may be in a checkpoint and in no table."""
     may_commit: Callable[[], None]
@@ -155,6 +157,7 @@ class NearWrite:
             metrics=position.metrics,
             flops_per_sample=flops.per_sample if flops else None,
             flops_method=flops.method if flops else None,
+            pace=self.pace,
             written_at_s=time.time(),
             files=tuple(files.values()),
         )

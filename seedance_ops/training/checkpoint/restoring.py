@@ -72,7 +72,7 @@ class Restoring:
                     file=sys.stderr,
                     flush=True,
                 )
-            return writer, Restored(_position(manifest), random, is_far)
+            return writer, Restored(_position(manifest), random, is_far, manifest.pace)
         return writer, None
 
     def _claimed(self) -> tuple[Writer, list[tuple[CheckpointManifest, bool]]]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
+from seedance_ops.training.checkpoint.interval.observation import Pace
 from seedance_ops.training.checkpoint.manifest import common_file, rank_file
 from seedance_ops.training.checkpoint.outline import Outline, assemble
 from seedance_ops.training.checkpoint.shard_format import ShardContent, ShardLayout
@@ -41,6 +42,8 @@ class Restored:
     """None where another number of ranks wrote the checkpoint: generators are a rank's own."""
     is_far: bool
     """Whether the object store has it."""
+    pace: Pace | None
+    """Its number and interval; absent in those of earlier versions."""
 
 
 class Stateful(Protocol):

@@ -10,7 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedance_ops.storage.client import ObjectStore
-from seedance_ops.training.metrics.tables import CHECKPOINT_WRITES, EVALUATIONS, STEPS, USAGE
+from seedance_ops.training.metrics.tables import (
+    CHECKPOINT_INTERVALS,
+    CHECKPOINT_WRITES,
+    EVALUATIONS,
+    STEPS,
+    USAGE,
+)
 
 _PARQUET_MAGIC = b"PAR1"
 
@@ -40,6 +46,12 @@ def read_checkpoint_writes(store: ObjectStore) -> pa.Table:
     """Every checkpoint write below one run's location: each was paid for."""
     table = _read(store, "checkpoint_writes/", CHECKPOINT_WRITES)
     return table.sort_by([("submission", "ascending"), ("step", "ascending"), ("tier", "ascending")])
+
+
+def read_checkpoint_intervals(store: ObjectStore) -> pa.Table:
+    """Every decision on when to take a checkpoint below one run's location; none at a fixed interval."""
+    table = _read(store, "checkpoint_intervals/", CHECKPOINT_INTERVALS)
+    return table.sort_by([("submission", "ascending"), ("at_s", "ascending"), ("step", "ascending")])
 
 
 def read_usage(store: ObjectStore) -> pa.Table:

@@ -54,6 +54,20 @@ class CheckpointWriteRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointIntervalRecord:
+    """One decision on when to take a checkpoint; the columns of ``CHECKPOINT_INTERVALS``."""
+
+    step: int
+    at_s: float
+    policy: str
+    outcome: str
+    interval_steps: int
+    next_step: int
+    inputs: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class UsageRecord:
     """What one rank used of one kind since its last such row; the columns of ``USAGE``."""
 

@@ -5,6 +5,7 @@ Below one training's location (``…/<job>/<run>/<variant>/seed-<n>/take-<m>``):
 ``steps/submission-001/rank-0000/part-00000.parquet``       one row per rank and optimiser step
 ``evaluations/submission-001/part-00000.parquet``           one row per evaluation and metric (rank 0)
 ``checkpoint_writes/submission-001/part-00000.parquet``     one row per committed checkpoint
+``checkpoint_intervals/submission-001/part-00000.parquet``  one row per decision on when to take one
 ``usage/submission-001/rank-0000/part-00000.parquet``       what a rank used beside its accelerator's time
 ``launches/submission-001.json``                            a ``LaunchRecord``, written by the operator
 
@@ -74,6 +75,23 @@ CHECKPOINT_WRITES = pa.schema(
         ("bytes", pa.int64()),
         ("write_s", pa.float64()),
         ("stall_s", pa.float64()),  # how long training stood still for it
+    ]
+)
+
+CHECKPOINT_INTERVALS = pa.schema(
+    [
+        *_IDENTITY,
+        ("step", pa.int64()),  # after which the policy was asked
+        ("at_s", pa.float64()),  # Unix time
+        ("policy", pa.string()),  # "report" or "adaptive"; "fixed" decides nothing
+        (
+            "outcome",
+            pa.string(),
+        ),  # "begun", "postponed"; "skipped": the last was still being written
+        ("interval_steps", pa.int64()),  # in force from here on
+        ("next_step", pa.int64()),  # when the policy is asked again
+        ("inputs", pa.string()),  # JSON: state and observation, from which the same decision follows again
+        ("reason", pa.string()),
     ]
 )
 

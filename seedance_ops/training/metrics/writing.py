@@ -13,18 +13,25 @@ import pyarrow.parquet as pq
 
 from seedance_ops.storage.client import ObjectStore
 from seedance_ops.training.metrics.records import (
+    CheckpointIntervalRecord,
     CheckpointWriteRecord,
     EvaluationRecord,
     StepRecord,
     UsageRecord,
 )
-from seedance_ops.training.metrics.tables import CHECKPOINT_WRITES, EVALUATIONS, STEPS, USAGE
+from seedance_ops.training.metrics.tables import (
+    CHECKPOINT_INTERVALS,
+    CHECKPOINT_WRITES,
+    EVALUATIONS,
+    STEPS,
+    USAGE,
+)
 from seedance_ops.training.plan import LaunchPlan
 
 STAMP_KEY = b"seedance.stamp"
 """Where a table's schema metadata holds the run's provenance, as JSON."""
 
-Record = StepRecord | EvaluationRecord | CheckpointWriteRecord | UsageRecord
+Record = StepRecord | EvaluationRecord | CheckpointWriteRecord | CheckpointIntervalRecord | UsageRecord
 
 
 class PartWriter:
@@ -66,4 +73,7 @@ class RunTables:
         self.steps = PartWriter(store, plan, STEPS, f"steps/{submission}/rank-{rank:04d}")
         self.evaluations = PartWriter(store, plan, EVALUATIONS, f"evaluations/{submission}")
         self.checkpoint_writes = PartWriter(store, plan, CHECKPOINT_WRITES, f"checkpoint_writes/{submission}")
+        self.checkpoint_intervals = PartWriter(
+            store, plan, CHECKPOINT_INTERVALS, f"checkpoint_intervals/{submission}"
+        )
         self.usage = PartWriter(store, plan, USAGE, f"usage/{submission}/rank-{rank:04d}")

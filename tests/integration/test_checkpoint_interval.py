@@ -142,6 +142,11 @@ def test_an_adaptive_run_measures_and_says_what_it_changes(
     assert last.step_s
     assert last.costs_s
     assert last.near_s
+    for row in rows:  # whoever knows what a checkpoint cost knows how long it took
+        inputs = Inputs.model_validate_json(row["inputs"])
+        assert len(inputs.state.near_s + inputs.seen.near_s) >= len(
+            inputs.state.costs_s + inputs.seen.costs_s
+        )
     intervals = [4, *(row["interval_steps"] for row in rows)]
     changes = sum(before != after for before, after in pairwise(intervals))
     assert said.count("seedance: checkpoint interval ") == changes

@@ -71,6 +71,7 @@ class Checkpointer:
         self._arena = Arena(pinned=group.device.type == "cuda")
         self._near: Background[list[CheckpointWriteRecord]] = Background("checkpoint-near")
         self._far: Background[list[CheckpointWriteRecord]] = Background("checkpoint-far")
+        self._committed: list[CheckpointWriteRecord] = []
         self._boards: tuple[Board, Board] | None = None
         self._shared_by: int | None = None
         self._uploading: int | None = None
@@ -117,6 +118,7 @@ class Checkpointer:
         if position.final:
             self._near.wait()
             self._far.wait()
+        self._collect()
         agreed = self._agreed(None if position.final else self._pacing.propose(position.step))
         if agreed.proposal is not None:
             outcome = self._pacing.follow(agreed.proposal, free=not agreed.near_busy)
@@ -140,13 +142,8 @@ class Checkpointer:
 
     def records(self) -> list[CheckpointWriteRecord]:
         """What was committed since the last call; of rank 0."""
-        committed = [
-            record
-            for background in (self._near, self._far)
-            for each in background.results()
-            for record in each
-        ]
-        self._pacing.committed(committed)
+        self._collect()
+        committed, self._committed = self._committed, []
         return committed
 
     def decisions(self) -> list[CheckpointIntervalRecord]:
@@ -175,6 +172,17 @@ class Checkpointer:
         disks = [tier.root for tier in self._places.near if tier.name == "local"]
         if self._group.rank == 0 and disks:
             self._pacing.watch(Sampler(KernelCounters(disks[0], pids)))
+
+    def _collect(self) -> None:
+        """Hear of what was committed: a decision counts with how long that took."""
+        new = [
+            record
+            for background in (self._near, self._far)
+            for each in background.results()
+            for record in each
+        ]
+        self._pacing.committed(new)
+        self._committed += new
 
     def _agreed(self, proposal: Proposal | None = None) -> _Agreed:
         """Hear of all ranks; raises what any has met."""

@@ -390,6 +390,20 @@ CASES = {
         "workload.env.SEEDANCE_PLAN",
         ["set by the launcher"],
     ),
+    "unknown interval policy": (
+        ("launcher: local", "launcher: local\ncheckpoint: {interval: {policy: adaptiv}}"),
+        14,
+        33,
+        "checkpoint.interval.policy",
+        ["adaptive", "fixed", "report"],
+    ),
+    "key of another interval policy": (
+        ("launcher: local", "launcher: local\ncheckpoint: {interval: {policy: report, mtbf_h: 3}}"),
+        14,
+        41,
+        "checkpoint.interval.mtbf_h",
+        ["threshold"],
+    ),
     "best of an undeclared metric": (
         ("launcher: local", "launcher: local\ncheckpoint: {keep: {best: {metric: acc}}}"),
         14,

@@ -13,15 +13,17 @@ _WIDEST = 10
 
 
 class FixedInterval(StrictModel):
-    """Every ``interval_steps`` steps."""
+    """A checkpoint every ``interval_steps`` steps."""
 
     policy: Literal["fixed"] = "fixed"
+    """Whatever happens."""
 
 
 class ReportInterval(StrictModel):
     """The published controller (R3.3): while the disk is busy, ``max(floor_steps, 2 * interval_steps)``."""
 
     policy: Literal["report"]
+    """By how busy the disk is."""
     threshold: float = Field(default=0.65, gt=0.0, lt=1.0)
     """Share of a second in which the disk had work, above which a sample is busy."""
     consecutive: int = Field(default=3, ge=1, le=60)
@@ -48,6 +50,7 @@ class AdaptiveInterval(StrictModel):
     """Young's and Daly's interval, from the cost of a checkpoint and the time to durable as measured."""
 
     policy: Literal["adaptive"]
+    """By what a checkpoint costs and how often training fails; waits while others use the disk."""
     mtbf_h: float = Field(default=24.0, gt=0.0, le=1e6)
     """Mean time between failures of the whole job, all its nodes together, in hours."""
     min_interval_steps: int = Field(default=1, ge=1)
@@ -57,8 +60,7 @@ class AdaptiveInterval(StrictModel):
     hysteresis: float = Field(default=0.2, ge=0.0, lt=1.0)
     """The interval changes where the new one differs by more than this share of the one in force."""
     busy_threshold: float = Field(default=0.65, gt=0.0, le=1.0)
-    """Share of time in which others keep the disk at work, from which on a checkpoint waits; 1: it hardly
-    ever does."""
+    """Share of time in which others keep the disk at work, from which on a checkpoint waits."""
     max_delay: float = Field(default=0.5, ge=0.0, le=10.0)
     """How long it waits for a quiet moment at most, as a share of the interval."""
     price: CheckpointPrice | None = None

@@ -115,6 +115,10 @@ class CheckpointManifest(StrictModel):
             raise ValueError("a file is named twice")
         return self
 
+    def changed(self, **fields: object) -> CheckpointManifest:
+        """The same but for some fields, under a seal of its own."""
+        return type(self).model_validate({**dict(self), "seal": None, **fields})
+
     @property
     def folder(self) -> str:
         """Where its files lie, relative to the run's place in a tier."""

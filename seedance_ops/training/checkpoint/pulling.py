@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from seedance_ops.training.checkpoint.direct_file import publish, sync_folder
+from seedance_ops.training.checkpoint.direct_file import sync_folder
 from seedance_ops.training.checkpoint.manifest import MANIFEST, CheckpointFile, CheckpointManifest
 from seedance_ops.training.checkpoint.shard_header import ShardHeader
 from seedance_ops.training.checkpoint.shard_source import ShardSource
@@ -41,8 +41,9 @@ def pull(manifest: CheckpointManifest, source: ShardSource, folder: Path, advanc
     with draft.open("wb") as file:
         file.write(manifest.model_dump_json(indent=1).encode())
         os.fsync(file.fileno())
-    publish(draft, folder / MANIFEST)
-    sync_folder(folder.parent)
+    draft.replace(folder / MANIFEST)
+    for each in (folder, folder.parent):
+        sync_folder(each)
 
 
 def refuse_non_empty(folder: Path) -> None:
@@ -60,7 +61,7 @@ def _pull_shard(file: CheckpointFile, source: ShardSource, folder: Path, advance
             header = stream(file, source, advance, target.write)
             target.flush()
             os.fsync(target.fileno())
-        publish(draft, folder / file.name)
+        draft.replace(folder / file.name)
     except CheckpointError as error:
         raise CheckpointError(f"{file.name}: {error}") from error
     finally:

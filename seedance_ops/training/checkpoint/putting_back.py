@@ -63,12 +63,12 @@ def put_back(
         StorageError: The store does not answer, or refuses.
     """
     found = survey(store)
-    manifest = manifest.model_copy(update={"job_hash": agreed_job_hash(manifest, found, job_hash, overruled)})
+    manifest = manifest.changed(job_hash=agreed_job_hash(manifest, found, job_hash, overruled))
     newer_than(manifest, found, overruled)
     submission = found.newest_writer.submission if found.newest_writer else 1
     catalogue = CheckpointCatalogue(store, manifest.job_hash, submission)
     writer = catalogue.claim()
-    manifest = manifest.model_copy(update={"submission": writer.submission, "epoch": writer.epoch})
+    manifest = manifest.changed(submission=writer.submission, epoch=writer.epoch)
     newer = newer_than(manifest, survey(store), overruled)  # of a training that was alive until the claim
     for file in manifest.files:
         _upload(store, f"{manifest.folder}/{file.name}", folder / file.name, file.bytes)

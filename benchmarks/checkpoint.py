@@ -10,7 +10,7 @@ against the disk's limit: requests of 8 MiB past the page cache, the best of que
 every round. **Read** is what brings the state into memory after the cache was dropped; ours is checked on
 the way. **Memory** is the peak beyond what was there before the first save, shared pages counted once.
 Last, the client's processor time for an upload to an S3-compatible server. The ways take turns, each in a
-process of its own.
+process of its own; one that by the memory it took at 64 MiB would not fit is left out and named.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import torch
 from checkpoint_study.limits import QUEUE_DEPTHS, limits_ms
 from checkpoint_study.methods import ASYNC_PEERS, METHODS, OURS
@@ -62,10 +63,12 @@ def main() -> int:
     options.add_argument("--json", type=Path)
     chosen = options.parse_args()
     results: list[dict[str, Any]] = []
+    memory: dict[str, float] = {}
     with tempfile.TemporaryDirectory(dir=chosen.folder, prefix="seedance-checkpoints-") as name:
         folder = Path(name)
         for mib in [64] if chosen.quick else chosen.sizes:
-            times, memory = measure(mib, 1 if chosen.quick else chosen.rounds, folder)
+            methods = those_that_fit(mib, memory)
+            times, memory = measure(mib, methods, 1 if chosen.quick else chosen.rounds, folder)
             show(mib, times, memory)
             results += results_of(NAMES[mib], times, memory)
         if not chosen.quick:
@@ -78,14 +81,23 @@ def main() -> int:
     return 0
 
 
-def measure(mib: int, rounds: int, folder: Path) -> tuple[Times, dict[str, float]]:
+def those_that_fit(mib: int, memory: dict[str, float]) -> list[str]:
+    """The ways whose state and extra memory, as measured at a smaller size, this machine has."""
+    free_mib = psutil.virtual_memory().available / 2**20
+    too_large = [method for method in METHODS if mib * (1 + memory.get(method, 0)) > 0.9 * free_mib]
+    for method in too_large:
+        print(f"{mib} MiB: {method} is left out, it takes {memory[method]:.1f} × the state more memory")
+    return [method for method in METHODS if method not in too_large]
+
+
+def measure(mib: int, methods: list[str], rounds: int, folder: Path) -> tuple[Times, dict[str, float]]:
     """Milliseconds by way and kind, the limit's among them; and extra memory as a share of the state."""
     times: Times = defaultdict(lambda: defaultdict(list))
     memory: dict[str, float] = {}
     with Progress(transient=True) as progress:
-        bar = progress.add_task(f"{mib} MiB", total=(rounds + 1) * len(METHODS))
+        bar = progress.add_task(f"{mib} MiB", total=(rounds + 1) * len(methods))
         for round_ in range(rounds + 1):
-            for method in METHODS:
+            for method in methods:
                 last = round_ == rounds
                 found = save(method, mib, folder / "state", memory=last)
                 if last:
@@ -117,9 +129,12 @@ def results_of(size: str, times: Times, memory: dict[str, float]) -> Iterator[di
     """The figures of one size, ours beside each peer's."""
     held_up = {
         method: (np.array(times[method]["stall"]) + np.array(times[method]["slowdown"])).tolist()
-        for method in METHODS
+        for method in memory
     }
-    best_async = min(ASYNC_PEERS, key=lambda method: float(np.median(held_up[method])))
+    best_async = min(
+        (method for method in ASYNC_PEERS if method in memory),
+        key=lambda method: float(np.median(held_up[method])),
+    )
     yield result(f"stall_plus_slowdown_ms_{size}", "ms", held_up, best_async)
     for name, kind, limit in (("durable", "durable", "write"), ("restore", "read", "read")):
         limit_ms = min(float(np.median(times[f"limit, {depth} in flight"][limit])) for depth in QUEUE_DEPTHS)
@@ -127,10 +142,10 @@ def results_of(size: str, times: Times, memory: dict[str, float]) -> Iterator[di
             method: [limit_ms / value for value in durable_ms(times, method) if value]
             if kind == "durable"
             else [limit_ms / value for value in times[method]["read"]]
-            for method in METHODS
+            for method in memory
         }
         best = max(
-            (method for method in METHODS if method != OURS),
+            (method for method in memory if method != OURS),
             key=lambda method: float(np.median(shares[method])),
         )
         yield result(f"{name}_share_of_limit_{size}", "share", shares, best)
@@ -172,7 +187,7 @@ def show(mib: int, times: Times, memory: dict[str, float]) -> None:
         "memory",
     ):
         table.add_column(column, justify="left" if column == "way" else "right")
-    for method in METHODS:
+    for method, extra in memory.items():
         found = times[method]
         cells = [
             found["stall"],
@@ -181,7 +196,7 @@ def show(mib: int, times: Times, memory: dict[str, float]) -> None:
             durable_ms(times, method),
             found["read"],
         ]
-        table.add_row(method, *map(_cell, cells), f"{memory[method]:.2f} ×")
+        table.add_row(method, *map(_cell, cells), f"{extra:.2f} ×")
     for depth in QUEUE_DEPTHS:
         limit = times[f"limit, {depth} in flight"]
         table.add_row(

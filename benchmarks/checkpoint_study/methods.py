@@ -21,6 +21,7 @@ from seedance_ops.training.checkpoint.arena import Arena
 from seedance_ops.training.checkpoint.background import Background
 from seedance_ops.training.checkpoint.board import Board
 from seedance_ops.training.checkpoint.file_tier import FileTier
+from seedance_ops.training.checkpoint.interval.observation import IntervalState, Pace
 from seedance_ops.training.checkpoint.manifest import CheckpointManifest, Writer
 from seedance_ops.training.checkpoint.near_write import NearWrite, Staged
 from seedance_ops.training.checkpoint.shard_format import ShardContent
@@ -75,6 +76,7 @@ class Ours:
             group=self._group,
             tiers=[self._tier],
             board=self._board,
+            pace=Pace(number=self._step, state=IntervalState(interval_steps=1)),
             before=lambda: None,
             may_commit=lambda: None,
             uploading=None,
